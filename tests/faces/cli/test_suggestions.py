@@ -34,6 +34,11 @@ def test_what_is_said_instead_of_a_word_about_a_job_takes_that_job(word: str) ->
     assert "web" in parser_of(name, load(COMMANDS[name]), "").parse_args([*rest, "web"]).job
 
 
+@pytest.mark.parametrize("name", ["run", "start"])
+def test_the_usage_shows_where_the_command_stands(name: str) -> None:
+    assert parser_of(name, load(COMMANDS[name]), "").format_usage().split()[-3:] == ["--", "COMMAND", "…"]
+
+
 @pytest.mark.parametrize(
     ("command", "said", "found"),
     [

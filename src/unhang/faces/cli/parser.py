@@ -24,6 +24,12 @@ class _Help(argparse.RawDescriptionHelpFormatter):
     def __init__(self, prog: str) -> None:
         super().__init__(prog, width=columns() - 2)
 
+    def _format_args(self, action: argparse.Action, default_metavar: str) -> str:
+        """Show the command behind the options as what it is, where argparse has three dots."""
+        if action.nargs == argparse.REMAINDER and isinstance(action.metavar, str):
+            return action.metavar
+        return super()._format_args(action, default_metavar)
+
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         """Keep the lines as they are, and break those by words that the terminal would break anywhere."""
         from unhang.core.wrap import wrapped  # few ask for help
