@@ -101,6 +101,24 @@ def test_a_turn_that_is_cancelled_tells_what_codex_did(bench: Bench) -> None:
     with_client(bench, work)
 
 
+def test_a_cancelled_turn_tells_the_tokens_that_it_used(bench: Bench) -> None:
+    """Codex reports them after each answer of its model: here after the one that calls a tool, which then hangs."""
+
+    async def work(caller: Caller) -> None:
+        told: dict[str, Any] = {"cwd": str(bench.workspace), "mode": "danger-full-access", "wait_sec": 1}
+        begun = await caller.call("codex_run", task="[[shell:sleep 600]]", **told)
+        assert begun.data["status"] == "running", begun.text
+        job = begun.data["jobId"]
+        seen = await caller.call("events", job_id=job)
+        while not seen.data["codex"].get("usage"):
+            seen = await caller.call("events", job_id=job, afterSeq=seen.data["lastSeq"], wait_sec=5)
+        cancelled = await caller.call("cancel", job_id=job)
+        assert cancelled.data["status"] == "cancelled", cancelled.text
+        assert cancelled.data["codex"]["usage"] == seen.data["codex"]["usage"]
+
+    with_client(bench, work)
+
+
 def test_an_overflowing_context_says_what_to_call(bench: Bench) -> None:
     async def work(caller: Caller) -> None:
         found = await caller.call("codex_run", task="[[ctx]]", cwd=str(bench.workspace))
