@@ -16,6 +16,7 @@ import pytest
 
 from unhang.core.diagnosis.runtimes import ERLANG, JVM, MONO, NODE
 from unhang.core.diagnosis.samples import FOREVER, FullSample, ProcessSample
+from unhang.procs.linux.sampler import waited
 from unhang.procs.linux.sampler.files import terminal_of
 from unhang.procs.linux.sampler.full import meant
 from unhang.procs.linux.sampler.threads import reachable
@@ -73,6 +74,22 @@ def test_the_watchdog_knows_its_end_of_a_pipe_among_300_open_files() -> None:
         for _ in range(300):
             held.enter_context(open(os.devnull, "rb"))
         test_the_watchdog_knows_the_end_of_a_pipe_that_it_holds()
+
+
+@pytest.mark.parametrize("bound", ["MOST_FDS_OUTSIDE", "MOST_OUTSIDE"])
+def test_where_not_all_can_be_looked_at_somebody_may_hold_the_other_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bound: str
+) -> None:
+    monkeypatch.setattr(waited, bound, 1)
+    fifo = tmp_path / "f"
+    os.mkfifo(fifo)
+    with subprocess.Popen(["sh", "-c", 'exec 3<>"$1"; read x <&3', "sh", str(fifo)]) as reader:
+        try:
+            look_at(reader, "read")
+            pipe = full(reader.pid, include_root=True).pipes[str(fifo)]
+            assert [pid for pid, _ in pipe.outside] == [0]
+        finally:
+            reader.kill()
 
 
 def test_a_stranger_that_can_write_to_a_fifo_is_found(tmp_path: Path) -> None:

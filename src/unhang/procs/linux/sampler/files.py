@@ -17,7 +17,7 @@ from unhang.procs.linux.procfs import read, short_name, split
 MOST_FDS = 1024
 # When looking for the other end of a pipe outside of the tree.
 MOST_OUTSIDE = 4096
-MOST_FDS_OUTSIDE = 256
+MOST_FDS_OUTSIDE = 4096
 # Of the watchdog's own processes: a program that uses unhang may hold many files.
 MOST_FDS_OURS = 65536
 _TIOCGPTN = 0x80045430  # which terminal a master has made

@@ -128,13 +128,16 @@ class Strangers:
         self._kernel: list[tuple[int, int]] = []  # (pid, fd) of an eventfd that the kernel may write to
         self._holders: dict[str, dict[int, str]] = {}
         self._sharers: dict[int, dict[int, str]] = {}
+        self._cut = False  # more processes or descriptors than are looked at: one of the others may hold it
         for pid, process in processes.items():
             for fd, (reads, writes) in waited_for(process.threads).items():
                 self._ask(pid, fd, process.fds.get(fd, ""), reads, writes)
         if self._needed or self._events or self._peers:
             for pid in keepers.difference(processes):  # whole: what we hold ourselves is no stranger's
                 self._look(pid, MOST_FDS_OURS)
-            for name in os.listdir("/proc")[:MOST_OUTSIDE]:
+            names = os.listdir("/proc")
+            self._cut |= len(names) > MOST_OUTSIDE
+            for name in names[:MOST_OUTSIDE]:
                 if name.isdecimal() and int(name) not in processes and int(name) not in keepers:
                     self._look(int(name), MOST_FDS_OUTSIDE)
         self._keepers = keepers
@@ -155,6 +158,7 @@ class Strangers:
 
     def _look(self, pid: int, most: int) -> None:
         seen = targets(pid, most)
+        self._cut |= seen is not None and len(seen[0]) >= most
         for fd, target in seen[0].items() if seen is not None else ():
             if target in self._needed:
                 reads, writes = access(pid, fd)
@@ -172,7 +176,7 @@ class Strangers:
         """Return the pipes, with the strangers that hold the ends that are waited for."""
         found = dict(self._pipes)
         for target in self._needed:
-            holders = self._holders.get(target, {})
+            holders = self._holders.get(target, UNSEEN if self._cut else {})
             outside = tuple(sorted((pid, comm) for pid, comm in holders.items() if pid not in self._keepers))
             ours = not self._keepers.isdisjoint(holders)
             found[target] = found[target]._replace(outside=outside, ours=ours, searched=True)
@@ -181,9 +185,10 @@ class Strangers:
     def processes(self) -> dict[int, ProcessSample]:
         """Return the processes, with the strangers that share an eventfd with them, or the other end of a socket."""
         found = dict(self._processes)
-        seen = [(self._events[number], sharers) for number, sharers in self._sharers.items()]
+        hidden = UNSEEN if self._cut else {}
+        seen = [(waiting, self._sharers.get(number, hidden)) for number, waiting in self._events.items()]
         seen += [
-            (waiting, self._talkers.get(link, {} if link in self._held else UNSEEN))
+            (waiting, self._talkers.get(link, hidden if link in self._held else UNSEEN))
             for link, waiting in self._peers.items()
         ]
         seen.append((self._kernel, KERNEL))
