@@ -157,6 +157,28 @@ def test_a_secret_is_masked_whatever_stands_around_it(before: str, named: str, a
     assert "hunter2hunter2" not in mask.line(text)
 
 
+def test_every_text_of_a_value_is_masked_by_what_it_says_and_by_its_name() -> None:
+    given = {
+        "command": "curl -H 'Authorization: Bearer abcdefgh' x",
+        "headers": {"Authorization": "Bearer abcdefgh", "X-Api-Key": "abcdefgh", "Accept": "text/html"},
+        "api_key": "abcdefgh",
+        "credentials": {"user": "abcdefgh", "pins": [1234]},
+        "password": 1234,
+        "secret": True,
+        "token": "",
+        "timeout": 90000,
+        "list": ["--token=abcdefgh", {"password": "abcdefgh"}, None, 1.5],
+    }
+    found = mask.within(given)
+    assert "abcdefgh" not in str(found)
+    assert "1234" not in str(found)
+    assert found["headers"]["Accept"] == "text/html"
+    assert (found["secret"], found["token"], found["timeout"]) == (True, "", 90000)
+    assert found["list"] == ["--token=***", {"password": "***"}, None, 1.5]
+    assert mask.within(found) == found
+    assert mask.within("no secret") == "no secret"
+
+
 @pytest.mark.parametrize("text", ["a-" * 30_000 + ":", "a://b:" * 10_000, "token=" * 10_000, "'\"" * 30_000 + "key"])
 def test_a_long_text_takes_no_long_time(text: str) -> None:
     began = time.process_time()

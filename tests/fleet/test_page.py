@@ -12,11 +12,13 @@ from textual.pilot import Pilot
 from tests.support.engine import wait_until
 from tests.support.fleet import Machine, Server
 from tests.support.queues import Worker, submit, wait_for
+from tests.support.streams import SESSIONS, put_sessions
 from tests.support.web.server import WebServer
 from unhang.core.overview_line import called
 from unhang.faces.top.app import TopApp
 from unhang.fleet.link import FleetLink
 from unhang.jobs.overview import Overview
+from unhang.store.session_log import SessionLog
 
 Make = Callable[[str, str], Machine]
 # What moves on by itself between two looks (the usual time of a command also when others of it end), and what is told
@@ -175,6 +177,76 @@ def test_every_surface_says_the_same_of_local_and_fleet_jobs(
     assert got["counts"]["running"] == 1
     assert {each["machine"]: each["state"] for each in got["machines"]} == {"alpha": "online", "beta": "offline"}
     assert web.get(f"/api/jobs/{last.id}@beta").json["status"] == "unknown"
+
+
+@pytest.mark.timeout(300)
+def test_every_surface_says_the_same_of_local_and_fleet_sessions(
+    server: Server, machine: Make, serve: Callable[[Machine], WebServer]
+) -> None:
+    alpha, beta = (machine(name, server.url).join().joined() for name in ("alpha", "beta"))
+    put_sessions(str(beta.home))
+    near = SessionLog("near-1", str(alpha.home))
+    near.append({"type": "hook", "phase": "tool", "toolUseId": "t", "message": "Bash: make", "cwd": "/srv/near-1"})
+    secret = SessionLog("busy-1", str(beta.home))
+    secret.append({"type": "hook", "phase": "tool", "toolUseId": "u", "message": "Bash: deploy --token=abcdefgh"})
+    needy = SessionLog("waits-1", str(beta.home))
+    needy.append({"type": "hook", "phase": "waiting", "message": "permit Bash", "pane": "%3"})
+    web = serve(alpha)
+
+    def wanted() -> dict[str, dict[str, Any]]:
+        found = {f"{each}@beta": lasting(entry) for each, entry in own_entries(beta).items()}
+        for entry in found.values():
+            if entry["attention"]:  # its pane is of another machine
+                entry["attention"] |= {"command": ""}
+        return found | {each: lasting(entry) for each, entry in own_entries(alpha).items()}
+
+    def shown() -> dict[str, dict[str, Any]]:
+        return {each: lasting(entry) for each, entry in entries(web).items()}
+
+    wait_until(lambda: shown() == wanted(), "the page shows what each machine itself shows", PATIENCE)
+    page = entries(web)
+    assert {each: entry["state"] for each, entry in page.items()} == {"near-1": "busy"} | {
+        f"{name}@beta": state for name, state, _, _ in SESSIONS
+    }
+    assert own_entries(beta)["waits-1"]["attention"]["command"]
+    assert {entry["kind"] for entry in page.values()} == {"session"}
+    assert {each: entry["machine"] for each, entry in page.items() if "@" not in each} == {"near-1": "alpha"}
+    # `watch --once --fleet` has those that have not ended
+    listed = {each["sessionId"]: each for each in alpha.lines("watch", "--once", "--fleet", "--json")}
+    assert len(listed) == 7
+    for session, each in listed.items():
+        entry = page[session if each["machine"] == "alpha" else f"{session}@beta"]
+        for field in ("machine", "status", "state", "cwd", "pid", "startedAt", "attention", "doing"):
+            assert each[field] == entry[field], (session, field)
+        assert each["calls"] == entry["agent"]["calls"]
+    # they are no jobs
+    assert alpha.said("ps", "--fleet", "--all") == []
+    assert web.get("/api/jobs/busy-1@beta").status == 404
+    # the page of one: what the server has of it, and of this machine's what its files say
+    got, there = web.get("/api/sessions/busy-1@beta").json, secret.read()
+    assert (lasting(got["entry"]), got["saved"]) == (lasting(page["busy-1@beta"]), None)
+    assert [event["seq"] for event in got["events"]] == [event["seq"] for event in there]
+    assert got["events"][-1]["message"] == got["entry"]["doing"] == "Bash: deploy --token=***"
+    assert web.get("/api/sessions/hung-1@beta").json["steps"][-1]["phase"] == "hung"
+    for name in ("near-1", "near-1@alpha"):
+        assert web.get(f"/api/sessions/{name}").json["events"] == near.read()
+    assert [web.get(f"/api/sessions/{name}").status for name in ("none-1@beta", "busy-1@none", "busy-1")] == [404] * 3
+
+    async def story(app: TopApp, pilot: Pilot[None]) -> None:
+        drawn = {called(entry) + ("@beta" if "@" in each else ""): entry["state"] for each, entry in page.items()}
+        await until(pilot, lambda: rows_of(app) == drawn)
+
+    drive(alpha, story)
+    # a machine that is gone: what went on is unknown, what ended has ended
+    assert beta.stop_publisher() == 0
+    wait_until(lambda: entries(web)["busy-1@beta"]["status"] == "unknown", "it is unknown", PATIENCE)
+    found = entries(web)
+    gone = {each: entry["status"] for each, entry in found.items() if "@" in each}
+    assert {each for each, status in gone.items() if status != "unknown"} == {"over-1@beta", "gone-1@beta"}
+    assert all(found[each]["endedAt"] is None for each, status in gone.items() if status == "unknown")
+    assert not any(found[each]["attention"] for each in gone)
+    assert (found["over-1@beta"]["status"], found["near-1"]["status"]) == ("success", "running")
+    assert web.get("/api/sessions/busy-1@beta").json["entry"]["status"] == "unknown"
 
 
 @pytest.mark.timeout(300)

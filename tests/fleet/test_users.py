@@ -23,6 +23,7 @@ from tests.support.queues import Worker, changes, check_history, jobs_of, submit
 from unhang.core.fleet.task import Task, to_sign
 from unhang.fleet import nkey
 from unhang.fleet.connection import Connection, ServerRefused, connect
+from unhang.store.session_log import SessionLog
 
 Make = Callable[[str, str], Machine]
 
@@ -105,6 +106,10 @@ def test_each_user_can_do_what_it_is_for_and_no_more(fleet: Fleet, machine: Make
     beta.join().joined()
     job = beta.begin("--stdin", "pipe", "--name", "web", *STILL, "--", "sh", "-c", "echo up; read a; echo got $a; cat")
     wait_for_rows(fleet.url("operator"), {job.id: "running"})
+    # the sessions of its machine, too
+    SessionLog("s-1", str(beta.home)).append({"type": "watch", "phase": "hung", "message": "hangs"})
+    wait_until(lambda: viewer.lines("watch", "--once", "--fleet", "--json"), "a viewer sees its session", 60)
+    assert [event["phase"] for event in viewer.lines("watch", "events", "s-1@beta", "--json")] == ["hung"]
     # a viewer sees everything, output too, and changes nothing
     assert [row["jobId"] for row in viewer.said("ps", "--fleet")] == [job.id]
     assert viewer.call("logs", "web@beta").out == b"up\n"
@@ -177,7 +182,9 @@ async def _forge(connection: Connection, client: Client) -> None:
     js = client.jetstream(timeout=5)
     for subject in (
         "unhang.ev.beta.forged",
+        "unhang.ev.beta.session.forged",
         "$KV.unhang_rows.beta.forged",
+        "$KV.unhang_rows.beta.session.forged",
         "$KV.unhang_presence.beta",
         "unhang.queue.q.job.forged",
         "unhang.hold.q.forged",

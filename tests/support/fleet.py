@@ -23,9 +23,12 @@ from nats.js.errors import NotFoundError
 from tests.support.engine import wait_until
 from tests.support.jobs import Jobs
 from tests.support.programs import unavailable
+from unhang.core.events import to_line
+from unhang.core.fleet.session_rows import published_event
 from unhang.fleet.connection import connect
 from unhang.store import find
 from unhang.store.layout import JobDir
+from unhang.store.session_log import SessionLog, session_ids
 
 SERVER = Path(sys.executable).parent / "nats-server"
 # Under load a cluster needs a while to elect its leader.
@@ -154,9 +157,18 @@ class Machine(Jobs):
         self.publisher.send_signal(number)
         return self.publisher.wait(PATIENCE)
 
+    def lines(self, *words: object) -> list[dict[str, Any]]:
+        """What a command prints that prints one JSON object a line."""
+        done = self.call(*words)
+        assert (done.code, done.err) == (0, b""), done.err
+        return [json.loads(line) for line in done.out.splitlines()]
+
     def logs(self) -> dict[str, bytes]:
-        """The log of every job as it is on disk."""
+        """The log of every job as it is on disk, and of every session as it is to be published."""
         found = {}
+        for session in session_ids(str(self.home)):
+            events = SessionLog(session, str(self.home)).read()
+            found[f"session.{session}"] = b"".join(to_line(published_event(event)) for event in events)
         for job in find.all_ids(str(self.home)):
             path = Path(JobDir(str(self.home), job).events)
             found[job] = path.read_bytes() if path.exists() else b""

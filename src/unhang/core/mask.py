@@ -18,6 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import re
     from collections.abc import Iterable, Mapping, Sequence
+    from typing import Any
 
 MASK = "***"
 
@@ -103,6 +104,24 @@ def arguments(argv: Sequence[str], secrets: Iterable[str] = ()) -> list[str]:
     if not any(hint in lowered for hint in _HINTS):
         return given
     return [_in_text(word) for word in _masked(given, 0)]
+
+
+def within(value: Any, name: str = "") -> Any:
+    """Mask the secrets in every text of a JSON value; `name`: what it is called in what it is a part of."""
+    secret = _names_secret(name)
+    if isinstance(value, dict):
+        return {key: within(entry, name if secret else key) for key, entry in value.items()}
+    if isinstance(value, list):
+        return [within(entry, name) for entry in value]
+    if value is None or isinstance(value, bool) or str(value).lower() in _PLAIN_VALUES:
+        return value
+    if secret:
+        return MASK
+    if not isinstance(value, str):
+        return value
+    before = f"{name}: " if name else ""  # what names a header may be the key
+    found = line(before + value)
+    return found.removeprefix(before) if found.startswith(before) else MASK
 
 
 def _without(text: str, secrets: Iterable[str]) -> str:

@@ -35,6 +35,8 @@ _RUNS, _WAITS, _UNKNOWN, _BAD, _WELL = (len(KINDS) + more for more in range(5))
 # `queued`: a job of the fleet that no machine has taken yet; `unknown`: one that had not ended when its machine was
 # seen last.
 GROUPS = ("attention", "running", "queued", "unknown", "failed", "done")
+# The kind of an entry that is no job.
+SESSION = "session"
 # How an agent's tool call is named in its events, whatever its protocol.
 _CALL_IDS = ("toolUseId", "itemId", "toolCallId")
 _MOST_CALLS = 50
@@ -233,7 +235,7 @@ def session_entry(session: str, state: dict[str, Any]) -> Entry:
     needs = state["attention"]
     entry: Entry = {
         "id": session,
-        "kind": "session",
+        "kind": SESSION,
         "name": None,
         "command": plain_text.one_line(f"claude: {state['title']}", LINE),
         "cwd": state["cwd"] or "",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from unhang.core import plain_text, values
+from unhang.core import mask, plain_text, values
 from unhang.core.attention import APPROVAL, INPUT, STUCK, WARNING, Attention
 
 TYPE_CHECKING = False
@@ -123,4 +123,5 @@ class SessionView:
 
 def _said(event: dict[str, Any]) -> str:
     # a command that waits for approval is shown with nothing left out: `one_line` alone would drop an escape sequence
-    return plain_text.one_line(plain_text.visible(" ".join(str(event.get("message") or "").split())), _LINE)
+    text = mask.line(str(event.get("message") or ""))
+    return plain_text.one_line(plain_text.visible(" ".join(text.split())), _LINE)

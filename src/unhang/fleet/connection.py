@@ -21,6 +21,7 @@ from unhang.core.fleet.permissions import API, inbox_of
 from unhang.core.fleet.presence import BELIEVED, machines_of, refusal
 from unhang.core.fleet.rows import read_row, written
 from unhang.core.fleet.task import to_sign
+from unhang.core.overview import SESSION
 from unhang.core.record import Record
 from unhang.errors import UnhangError, UsageError
 from unhang.fleet import nkey
@@ -406,24 +407,35 @@ class Connection:
     # --- rows and presence ------------------------------------------------------------------------------------
 
     async def rows(self, machine: str = "*") -> dict[tuple[str, str], dict[str, Any]]:
-        """Return every published row (of one machine), by machine and job."""
+        """Return every published row of a job (of one machine), by machine and job."""
+        return await self._rows_at(subjects.row_key(machine, "*"))
+
+    async def sessions(self, machine: str = "*") -> dict[tuple[str, str], dict[str, Any]]:
+        """Return every published row of a session (of one machine), by machine and session."""
+        found = await self._rows_at(subjects.row_key(machine, subjects.session_part("*")))
+        return {(name, row["jobId"]): row for (name, _), row in found.items()}
+
+    async def _rows_at(self, keys: str) -> dict[tuple[str, str], dict[str, Any]]:
         found = {}
-        for key, (data, _) in (await self._bucket(subjects.ROWS, f"{machine}.*")).items():
-            where, row = subjects.split_key(key), read_row(data)
-            if where is not None and row is not None and row["jobId"] == where[1]:
+        for key, (data, _) in (await self._bucket(subjects.ROWS, keys)).items():
+            where = subjects.split_key(key)
+            row = None if where is None else _row_at(where, data)
+            if where is not None and row is not None:
                 found[where] = row
         return found
 
     async def rows_after(self, place: int) -> tuple[dict[tuple[str, str], dict[str, Any] | None], int]:
-        """Return the rows that are new behind this place of the bucket (None: one is gone), and the last place."""
+        """Return the rows that are new behind this place of the bucket (None: one is gone), and the last place.
+
+        Those of sessions are among them; see `subjects.session_in`.
+        """
         found: dict[tuple[str, str], dict[str, Any] | None] = {}
         prefix = f"$KV.{subjects.ROWS}."
-        async for raw in self._read(f"KV_{subjects.ROWS}", f"{prefix}*.*", place + 1):
+        async for raw in self._read(f"KV_{subjects.ROWS}", f"{prefix}>", place + 1):
             place = max(place, raw.place)
             where = subjects.split_key(raw.subject.removeprefix(prefix))
             if where is not None:
-                row = None if _is_gone(raw) else read_row(raw.data)
-                found[where] = row if row is not None and row["jobId"] == where[1] else None
+                found[where] = None if _is_gone(raw) else _row_at(where, raw.data)
         return found, place
 
     async def machines(self) -> dict[str, Machine]:
@@ -436,7 +448,7 @@ class Connection:
         await self._set(bucket, key, values.dump(value, compact=True).encode(), None)
 
     async def put_row(self, machine: str, job: str, row: dict[str, Any]) -> None:
-        """Set the row of a job."""
+        """Set the row of a job, or of what stands for a session."""
         await self._set(subjects.ROWS, subjects.row_key(machine, job), written(row), None)
 
     async def delete(self, bucket: str, key: str) -> None:
@@ -472,11 +484,11 @@ class Connection:
         from nats.js.errors import APIError
 
         try:
-            await self._answer(lambda: self._js.purge_stream(subjects.EVENTS, subject=subjects.events_of(machine, "*")))
+            await self._answer(lambda: self._js.purge_stream(subjects.EVENTS, subject=subjects.events_of(machine, ">")))
         except APIError as error:
             raise ServerAway(f"the server did not remove the events: {error.description}") from None
-        for where in await self.rows(machine):
-            await self.delete(subjects.ROWS, subjects.row_key(*where))
+        for key in await self._bucket(subjects.ROWS, subjects.row_key(machine, ">")):
+            await self.delete(subjects.ROWS, key)
         for bucket in (subjects.PRESENCE, subjects.MACHINES):
             await self.delete(bucket, machine)
 
@@ -809,6 +821,14 @@ def is_stored(newest: Raw) -> bool:
     an answer says which stream it is from, or has none of the headers that were stored.
     """
     return _STORED in newest.headers and "Nats-Stream" not in newest.headers
+
+
+def _row_at(where: tuple[str, str], data: bytes) -> dict[str, Any] | None:
+    """The row of this job or session; None if it is another's, or none at all."""
+    row, session = read_row(data), subjects.session_in(where[1])
+    if row is None or row["jobId"] != (session or where[1]):
+        return None
+    return row if session is None else row | {"kind": SESSION}
 
 
 def _is_gone(raw: Raw) -> bool:

@@ -55,13 +55,20 @@ _KEPT = 16
 class FleetState(Record):
     """What is known of the fleet at one moment. `fresh`: whether the server was there lately to say who is there.
 
-    `queued`: the rows of jobs of queues that no machine shows.
+    `rows`, `sessions`: those of jobs and of sessions, by machine and id. `queued`: the rows of jobs of queues that no
+    machine shows.
     """
 
     rows: dict[tuple[str, str], Row]
+    sessions: dict[tuple[str, str], Row]
     machines: dict[str, Machine]
     fresh: bool
     queued: list[Row]
+
+    def machine(self, name: str) -> Machine | None:
+        """Return what is known of a machine: online only if the server was there lately; None: nothing."""
+        found = self.machines.get(name)
+        return found if found is None or self.fresh else found.replace(online=False)
 
 
 class FleetLink:
@@ -72,6 +79,7 @@ class FleetLink:
         self._loop = asyncio.new_event_loop()
         self._lock = threading.Lock()
         self._rows: dict[tuple[str, str], Row] = {}
+        self._sessions: dict[tuple[str, str], Row] = {}
         self._machines: dict[str, Machine] = {}
         self._mirror = queues.Mirror("*", lean=True)
         self._workers: list[Worker] = []
@@ -106,7 +114,7 @@ class FleetLink:
         """Return what is known now."""
         with self._lock:
             fresh = time.monotonic() < self._seen + BELIEVED
-            return FleetState(dict(self._rows), self._machines, fresh, self._queued)
+            return FleetState(dict(self._rows), dict(self._sessions), self._machines, fresh, self._queued)
 
     def close(self) -> None:
         """End the connection and the thread."""
@@ -207,13 +215,17 @@ class FleetLink:
         with self._lock:
             if anew:
                 self._rows.clear()
+                self._sessions.clear()
                 self._logs.clear()
                 self._mirror.begin_again()
-            for where, row in found.items():
+            for (machine, part), row in found.items():
+                session = subjects.session_in(part)
+                held = self._rows if session is None else self._sessions
+                where = (machine, part if session is None else session)
                 if row is None:
-                    self._rows.pop(where, None)
+                    held.pop(where, None)
                 else:
-                    self._rows[where] = row
+                    held[where] = row
         self._place = place
 
     async def _read_queues(self) -> None:

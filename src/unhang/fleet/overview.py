@@ -1,6 +1,8 @@
-"""The overview of a fleet: the jobs of this home and of all machines, with who is there; see `jobs/overview.py`.
+"""The overview of a fleet: the jobs and sessions of this home and of all machines, with who is there; see
+`jobs/overview.py`.
 
-A job of another machine is called JOB@MACHINE. One that had not ended when its machine was seen last is `unknown`.
+A job of another machine is called JOB@MACHINE, a session SESSION@MACHINE. One that had not ended when its machine was
+seen last is `unknown`.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from collections import deque
 from unhang.core.fleet.entries import entry_from, queued_entry
 from unhang.core.overview import counts
 from unhang.fleet.note import own_name
-from unhang.jobs.overview import MOST_ENDED, Change, Overview, Snapshot
+from unhang.jobs.overview import MOST_ENDED, MOST_ENDED_SESSIONS, Change, Overview, Snapshot
 from unhang.procs import clock
 
 TYPE_CHECKING = False
@@ -106,17 +108,17 @@ class FleetOverview:
 
     def _wanted(self, state: FleetState, own: str) -> dict[str, Entry]:
         """The entries of the other machines: all that have not ended, and the newest that have."""
-        rows = {where: row for where, row in state.rows.items() if where[0] != own}
-        ended = [where for where, row in rows.items() if row["status"] != "running"]
-        shown = heapq.nlargest(MOST_ENDED, ended, key=lambda where: str(rows[where].get("endedAt") or ""))
-        chosen = {*(rows.keys() - set(ended)), *shown}
+        rows = {where: row for where, row in (state.rows | state.sessions).items() if where[0] != own}
+        ended = {where for where, row in rows.items() if row["status"] != "running"}
+        chosen = rows.keys() - ended
+        for known, most in ((state.rows, MOST_ENDED), (state.sessions, MOST_ENDED_SESSIONS)):
+            over = ended & known.keys()
+            chosen |= {*heapq.nlargest(most, over, key=lambda where: str(rows[where].get("endedAt") or ""))}
         now = time.time()
         found: dict[str, Entry] = {}
         seen: dict[tuple[str, str], tuple[Any, Machine | None]] = {}
         for where in chosen:
-            machine = state.machines.get(where[0])
-            if machine is not None and machine.online and not state.fresh:
-                machine = machine.replace(online=False)
+            machine = state.machine(where[0])
             # an entry is made anew only if its row is another, or its machine came or went
             there = machine if machine is None or not machine.online else machine.replace(seen="", load=0.0, behind=0)
             seen[where] = (rows[where], there)

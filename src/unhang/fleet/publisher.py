@@ -1,7 +1,7 @@
-"""The publisher: one process a home that brings what its keepers record to the fleet's server.
+"""The publisher: one process a home that brings what its keepers and watchers record to the fleet's server.
 
-It only reads: a keeper neither knows of it nor waits for it, and a server that is away makes it wait alone. It says
-that the machine is there, and has the machine's commands answered (`command_server.py`).
+It only reads: a keeper or a hook neither knows of it nor waits for it, and a server that is away makes it wait alone.
+It says that the machine is there, and has the machine's commands answered (`command_server.py`).
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from unhang.fleet.connection import ServerAway
 from unhang.fleet.end_tasks import end
 from unhang.fleet.job_rows import JobRows
 from unhang.fleet.lasting_service import LastingService
+from unhang.fleet.session_rows import SessionRows
 from unhang.fleet.spool import LOOK, NAP, Spool
 from unhang.jobs.listing import list_jobs, row_of
 from unhang.jobs.outlook import outlooks, ports_of
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from unhang.fleet.connection import Connection
-    from unhang.fleet.spool import JobSpool
+    from unhang.fleet.spool import LogSpool
 
 # Messages of one job before the others have their turn; jobs whose messages are under way at the same time.
 _MOST_MESSAGES, _AT_ONCE = 16, 32
@@ -64,6 +65,7 @@ class Publisher:
         self._use_due = False
         self._ports: dict[str, list[str]] = {}
         self._job_rows = JobRows(home)
+        self._session_rows = SessionRows(home)
         self._store = ""
 
     def run(self) -> int:
@@ -156,8 +158,8 @@ class Publisher:
             "cores": os.cpu_count(),
         }
         if self._looked.is_set():  # before that, none would be no number but ignorance
-            word["jobs"] = sum(not spool.ended for spool in self._spool.jobs.values())
-            word["behind"] = sum(spool.behind for spool in self._spool.jobs.values())
+            word["jobs"] = sum(spool.is_job and not spool.ended for spool in self._spool.logs.values())
+            word["behind"] = sum(spool.behind for spool in self._spool.logs.values())
         return word
 
     async def _say_presence(self, connection: Connection) -> None:
@@ -184,7 +186,7 @@ class Publisher:
         looked = 0.0
         limit = asyncio.Semaphore(_AT_ONCE)
 
-        async def push(spool: JobSpool) -> None:
+        async def push(spool: LogSpool) -> None:
             async with limit:
                 await self._push(connection, spool)
 
@@ -196,9 +198,9 @@ class Publisher:
                 if time.monotonic() >= looked + LOOK:
                     await self._look()
                     looked = time.monotonic()
-                for job in self._spool.look():
-                    await self._remove(connection, job)
-                ready = [spool for spool in self._spool.jobs.values() if spool.behind]
+                for part in self._spool.look():
+                    await self._remove(connection, part)
+                ready = [spool for spool in self._spool.logs.values() if spool.behind]
                 # each at its own pace; the first that finds the server away ends the round when all have tried
                 for problem in await asyncio.gather(*map(push, ready), return_exceptions=True):
                     if isinstance(problem, BaseException):
@@ -216,13 +218,13 @@ class Publisher:
                 continue
             await asyncio.sleep(_PAUSE)
 
-    async def _push(self, connection: Connection, spool: JobSpool) -> None:
-        """Bring what is new of one job to the server."""
+    async def _push(self, connection: Connection, spool: LogSpool) -> None:
+        """Bring what is new of one job or session to the server."""
         for _ in range(_MOST_MESSAGES):
             if not spool.chain.sure:
                 spool.resume(await connection.last_of(spool.chain.subject))
                 spool.check_end()
-                self._mark(spool.place.id)
+                self._mark(spool.part)
             lines = spool.lines()
             message = spool.chain.next(lines)
             if message is None:
@@ -236,29 +238,36 @@ class Publisher:
                 spool.chain.doubt()
             else:
                 spool.stored(lines, place)
-                self._mark(spool.place.id)
+                self._mark(spool.part)
 
     # --- rows -------------------------------------------------------------------------------------------------
 
     async def _look(self) -> None:
-        """Look at all jobs that run: one whose keeper was killed is recorded as lost by this, and so published."""
+        """Look at all that runs: a job whose keeper was killed is recorded as lost by this, and so published.
+
+        That the process of a session is gone need not be recorded: its row says so.
+        """
         running = await asyncio.to_thread(list_jobs, self._home, running_only=True)
         self._ports = await asyncio.to_thread(ports_of, self._home, [row.id for row in running])
         self._use_due = True
         for row in running:
             self._mark(row.id)
+        for part, spool in self._spool.logs.items():
+            if not spool.is_job and self._rows.get(part, {}).get("status") == "running":
+                self._mark(part)
         self._spool.save()
 
-    async def _remove(self, connection: Connection, job: str) -> None:
-        await connection.delete(subjects.ROWS, subjects.row_key(self._machine, job))
-        self._spool.done.discard(job)
-        self._rows.pop(job, None)
-        self._row_due.discard(job)
-        self._job_rows.forget(job)
+    async def _remove(self, connection: Connection, part: str) -> None:
+        await connection.delete(subjects.ROWS, subjects.row_key(self._machine, part))
+        self._spool.done.discard(part)
+        self._rows.pop(part, None)
+        self._row_due.discard(part)
+        self._job_rows.forget(part)
+        self._session_rows.forget(subjects.session_in(part) or "")
 
-    def _mark(self, job: str) -> None:
-        """Something of this job's row may have changed."""
-        self._row_due.add(job)
+    def _mark(self, part: str) -> None:
+        """Something of the row of this job or session may have changed."""
+        self._row_due.add(part)
         self._rows_wake.set()
 
     async def _publish_rows(self, connection: Connection) -> None:
@@ -283,7 +292,7 @@ class Publisher:
 
     async def _publish_row(self, connection: Connection, job: str) -> bool:
         """Publish a row if it is another than before; True: the job is done, nothing of it will follow."""
-        spool = self._spool.jobs.get(job)
+        spool = self._spool.logs.get(job)
         ended = spool is not None and spool.ended
         row = await asyncio.to_thread(self._row, job)
         if row is None:
@@ -314,6 +323,9 @@ class Publisher:
         return time.monotonic() < self._row_at.get(job, 0.0) + _MOVING_PAUSE
 
     def _row(self, job: str) -> dict[str, Any] | None:
+        session = subjects.session_in(job)
+        if session is not None:
+            return self._session_rows.of(session)
         place = JobDir(self._home, job)
         try:
             row = row_of(place)

@@ -1,22 +1,27 @@
-"""The jobs of other machines for a page or a screen: what it shows of one, and what its buttons do, at the owner."""
+"""The jobs of other machines for a page or a screen: what it shows of one, and what its buttons do, at the owner.
+
+And their sessions: what the server has of them.
+"""
 
 from __future__ import annotations
 
 import binascii
 
 from unhang.core import values
-from unhang.core.fleet.entries import queued_name
+from unhang.core.fleet.entries import entry_from, queued_name
 from unhang.core.fleet.queue import ENDED
 from unhang.core.fleet.requests import PAGE, Request
 from unhang.core.fleet.rows import found_by
-from unhang.core.fleet.subjects import split_name
+from unhang.core.fleet.subjects import session_part, split_name
 from unhang.core.timeline import Timeline
 from unhang.core.view import View
-from unhang.errors import ControlError, UsageError
+from unhang.errors import ControlError, NoSuchJob, UsageError
 from unhang.fleet.command_client import Offline
 from unhang.fleet.note import own_name
 from unhang.fleet.view import result_from, status_from
 from unhang.jobs.output_viewer import whole_output
+from unhang.jobs.sessions import described
+from unhang.procs import clock
 from unhang.store.output_reader import Slice
 
 TYPE_CHECKING = False
@@ -88,6 +93,22 @@ class Elsewhere:
     def events(self, machine: str, job: str, after: int, limit: int) -> list[Event]:
         """Return the events of a job after a number, from the server."""
         return self._link.events(machine, job, after, min(limit, MOST_EVENTS))
+
+    def session(self, name: str) -> dict[str, Any] | None:
+        """Return a session of another machine, as `jobs/sessions.py` does, from the server; None: it is of this home.
+
+        Its saved screen stays on its machine. Raises NoSuchJob.
+        """
+        found, state = split_name(name), self._link.state()
+        if found is None or found[1] == own_name(self._home, state.machines):
+            return None
+        session, machine = found
+        row = state.sessions.get((machine, session))
+        if row is None:
+            raise NoSuchJob(f"no such session: {name[:128]}")
+        entry = entry_from(row, machine, state.machine(machine), clock.wall())
+        events = self._link.events(machine, session_part(session), 0, 1 << 30)
+        return described(session, events) | {"entry": entry, "saved": None}
 
     def timeline(self, job_id: str) -> dict[str, Any] | None:
         """Return the life of a job as a picture, an empty one if it waits in a queue; None: it is of this home."""

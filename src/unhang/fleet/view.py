@@ -1,4 +1,4 @@
-"""What a viewer sees of the fleet: rows of all machines, the log of a job as it grows, and its end.
+"""What a viewer sees of the fleet: rows and sessions of all machines, the log of a job as it grows, and its end.
 
 All of it is read from the server, so that it can be seen while the machine that owns a job is offline.
 """
@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING
 from unhang.core import events as ev
 from unhang.core import values
 from unhang.core.attention import Attention
+from unhang.core.fleet.entries import entry_from
 from unhang.core.fleet.messages import Unfolded
 from unhang.core.fleet.queue import QUEUED
 from unhang.core.fleet.queue_rows import unpublished
 from unhang.core.fleet.rows import UNKNOWN, merged, shown
+from unhang.core.overview import SESSION, in_order
 from unhang.core.record import Record
 from unhang.core.result import Printed, build
 from unhang.core.view import View
@@ -24,6 +26,7 @@ from unhang.fleet.connection import ServerAway
 from unhang.fleet.note import own_name
 from unhang.jobs.listing import Row, list_jobs
 from unhang.jobs.outlook import Outlook, outlooks
+from unhang.jobs.overview import Overview
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
     from unhang.core.events import Event
     from unhang.core.fleet.presence import Machine
     from unhang.core.fleet.queue import Worker
+    from unhang.core.overview import Entry
     from unhang.core.result import Result
     from unhang.fleet.connection import Connection
 
@@ -57,6 +61,18 @@ async def fleet_rows(connection: Connection, home: str) -> list[FleetRow]:
     found = merged(local, own, rows, machines, time.time())
     found = with_queued(found, await queues.everything(connection), await queues.workers(connection))
     return [FleetRow(row["machine"], row, outlook_from(row)) for row in found]
+
+
+async def fleet_sessions(connection: Connection, home: str) -> list[Entry]:
+    """Return the sessions of this home and of all machines, as the overview has them; what needs a person first."""
+    rows, machines = await connection.sessions(), await connection.machines()
+    own, now = own_name(home, machines), time.time()
+    with Overview(home, usage=False) as overview:
+        overview.refresh()
+        local = [entry for entry in overview.snapshot().entries.values() if entry["kind"] == SESSION]
+    found = [entry | {"machine": own} for entry in local]
+    found += [entry_from(row, name, machines.get(name), now) for (name, _), row in rows.items() if name != own]
+    return in_order(found)
 
 
 def with_queued(rows: list[dict[str, Any]], mirror: queues.Mirror, workers: list[Worker]) -> list[dict[str, Any]]:

@@ -255,7 +255,7 @@ class TrackedJob:
             entry["attention"] = needs | {"endsAt": clock.rfc3339(at)}
 
 
-class _TrackedSession:
+class TrackedSession:
     """One session: its cursor, and what its events have said so far."""
 
     def __init__(self, session: str, home: str) -> None:
@@ -283,11 +283,12 @@ class _TrackedSession:
         return not identity.is_alive(view.pid, view.start)
 
     def end(self) -> None:
-        """Its process is gone: nothing is written about that, since no process watches it."""
+        """Note that its process is gone; nothing is written about that, since no process watches it."""
         self.view.apply({"type": "watch", "phase": "gone", "ts": self.view.last_activity_at})
         self._moved = True
 
     def entry(self) -> Entry:
+        """Return what every surface draws of it."""
         return session_entry(self.log.session_id, self.view.state())
 
 
@@ -300,7 +301,7 @@ class Overview:
         self._most_ended = most_ended
         self._wants_usage = usage
         self._jobs: dict[str, TrackedJob] = {}
-        self._sessions: dict[str, _TrackedSession] = {}
+        self._sessions: dict[str, TrackedSession] = {}
         self._entries: dict[str, Entry] = {}
         self._changes: deque[Change] = deque(maxlen=_KEPT_CHANGES)
         self._known: set[str] = set()  # every job directory that was looked at, shown or not
@@ -442,7 +443,7 @@ class Overview:
             self._jobs[each] = TrackedJob(JobDir(self.home, each))
             self._unborn.add(each)
         for each in sessions - self._sessions.keys() - self._known:
-            self._sessions[each] = _TrackedSession(each, self.home)
+            self._sessions[each] = TrackedSession(each, self.home)
             new.add(each)
         self._known |= sessions
         return set(new), gone
@@ -628,7 +629,7 @@ class Overview:
     def _publish(self, changed: set[str], gone: set[str]) -> bool:
         really: list[str] = []
         for each in changed:
-            tracked: TrackedJob | _TrackedSession | None = self._jobs.get(each) or self._sessions.get(each)
+            tracked: TrackedJob | TrackedSession | None = self._jobs.get(each) or self._sessions.get(each)
             if tracked is None:
                 continue
             entry = self._entry(each, tracked)
@@ -642,7 +643,7 @@ class Overview:
         self._changes.append(Change(self.revision, tuple(really), tuple(left)))
         return True
 
-    def _entry(self, each: str, tracked: TrackedJob | _TrackedSession) -> Entry:
+    def _entry(self, each: str, tracked: TrackedJob | TrackedSession) -> Entry:
         """What is shown of it; of one that cannot be read, that and why."""
         if each not in self._broken:
             try:

@@ -15,6 +15,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from unhang.core.events import Event
+
 # Of a long stream: enough for the calls that are open and for the last hang.
 _MOST = 1 << 20
 _EVENTS = 200
@@ -33,17 +35,17 @@ def session_of(home: str, session: str) -> dict[str, Any]:
         known = False
     if not known:
         raise NoSuchJob(f"no such session: {session[:64]}")
-    view = SessionView()
     log = SessionLog(session, home)
     events = list(log.news(_MOST))
+    return described(session, events) | {"saved": _saved(log.folder)}
+
+
+def described(session: str, events: list[Event]) -> dict[str, Any]:
+    """Return what these events say of a session: its entry, what the watcher saw and did, and the last of them."""
+    view = SessionView()
     for event in events:
         view.apply(event)
-    return {
-        "entry": session_entry(session, view.state()),
-        "steps": view.steps,
-        "events": events[-_EVENTS:],
-        "saved": _saved(log.folder),
-    }
+    return {"entry": session_entry(session, view.state()), "steps": view.steps, "events": events[-_EVENTS:]}
 
 
 def _saved(folder: str) -> dict[str, Any] | None:

@@ -13,7 +13,9 @@ from tests.support.event_logs import logs
 from unhang.core.fleet.entries import entry_from, of_entry
 from unhang.core.fleet.presence import Machine
 from unhang.core.fleet.rows import read_row
-from unhang.core.overview import GROUPS, Pulse, counts, entry_of
+from unhang.core.fleet.session_rows import published_event, session_row
+from unhang.core.overview import GROUPS, Pulse, counts, entry_of, session_entry
+from unhang.core.session_view import SessionView
 from unhang.core.view import View
 
 _ONLINE = Machine("beta", True, "2026-01-01T00:00:00Z", "home")
@@ -73,3 +75,32 @@ def test_an_entry_is_whole_whatever_a_stranger_published(field: str, value: obje
         assert clock["endsMs"] >= 0
     assert found["spark"] is None or all(isinstance(n, int) for n in found["spark"]["bytes"])
     assert found["needsInput"] is None or isinstance(found["needsInput"]["prompt"], str)
+
+
+def test_a_session_comes_back_as_the_same_entry_but_for_its_pane_and_has_calls_whatever_was_published() -> None:
+    view = SessionView()
+    for seq, event in enumerate(({"phase": "tool", "toolUseId": "a"}, {"phase": "waiting", "pane": "%3"}), 1):
+        view.apply({"seq": seq, "ts": "2026-01-01T00:00:00Z", "type": "hook", "message": "Bash: x --token=abc"} | event)
+    made = session_entry("s-1", view.state())
+    assert made["attention"]["command"]
+    row = read_row(json.dumps(session_row(made)).encode())
+    assert row is not None
+    there = entry_from(row, "beta", _ONLINE, 0.0)
+    assert there == made | {
+        "id": "s-1@beta",
+        "machine": "beta",
+        "attention": made["attention"] | {"command": ""},
+    }
+    assert there["doing"] == "Bash: x --token=***"
+    assert entry_from(row | {"entry": None}, "beta", _ONLINE, 0.0)["agent"]["calls"] == []
+    assert entry_from(row, "beta", None, 0.0)["status"] == "unknown"
+
+
+def test_an_event_of_a_session_is_published_without_what_is_private_and_with_masked_secrets() -> None:
+    event = {"seq": 3, "ts": "now", "type": "hook", "phase": "tool", "message": "Bash: x --token=abc", "pid": 7}
+    typed: dict[str, Any] = {"draft": "what a person typed", "prompt": "the same"}
+    secret = typed | {"tmux": "/tmp/tmux,1,0", "pane": "%3", "configDir": "/srv"}
+    secret |= {"toolInput": {"command": "x --token=abc"}}
+    masked = {"message": "Bash: x --token=***", "toolInput": {"command": "x --token=***"}}
+    assert published_event(event | secret) == event | masked
+    assert published_event(published_event(event | secret)) == event | masked

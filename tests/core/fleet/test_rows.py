@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 
 from unhang.core.fleet.presence import Machine, machines_of, read_machine, refusal
 from unhang.core.fleet.rows import found_by, merged, published, read_row, shown
-from unhang.core.fleet.subjects import is_machine, machine_from, row_key, split_key, split_name
+from unhang.core.fleet.subjects import (
+    is_machine,
+    machine_from,
+    row_key,
+    session_in,
+    session_part,
+    split_key,
+    split_name,
+)
 from unhang.errors import AmbiguousJob, NoSuchJob
 
 _IDS = st.text("0123456789abcdef", min_size=10, max_size=10)
@@ -96,6 +104,9 @@ def test_any_host_name_makes_a_name(host: str) -> None:
     name = machine_from(host)
     assert is_machine(name)
     assert split_key(row_key(name, "abc")) == (name, "abc")
+    assert split_key(row_key(name, session_part("a-b"))) == (name, "session.a-b")
+    assert [split_key(row_key(name, each)) for each in ("a.b", "session.", "session.a.b", "")] == [None] * 4
+    assert (session_in(session_part("a-b")), session_in("session"), session_in("abc")) == ("a-b", None, None)
     assert split_name(f"abc@{name}") == ("abc", name)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from unhang.core import plain_text, values
 from unhang.core.attention import KINDS
 from unhang.core.fleet.rows import UNKNOWN, addressed, shown
-from unhang.core.overview import LINE, SPARK_STEPS, placed
+from unhang.core.overview import LINE, SESSION, SPARK_STEPS, placed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -108,6 +108,8 @@ def entry_from(row: Json, name: str, machine: Machine | None, now: float) -> Ent
         entry[field] = _read(field, given.get(field), reading, default)
     entry["attention"] = _attention(addressed(entry["attention"] or row.get("needs"), row, name))
     entry["doing"] = plain_text.one_line(entry["doing"], LINE)
+    if entry["kind"] == SESSION and entry["agent"] is None:
+        entry["agent"] = {"name": "agent", "calls": []}  # a session always has one
     if seen["status"] == UNKNOWN:
         entry |= {"doing": seen["why"], "clocks": [], "attention": None, "needsInput": None, "usage": None}
     needs = entry["attention"]

@@ -32,7 +32,7 @@ _FIELDS = {
 class Machine(Record):
     """A machine of the fleet. `seen`: the server's time of its last word; `jobs`: how many run, as it said then.
 
-    `behind`: how many jobs had events that were not on the server yet.
+    `behind`: how many jobs and sessions had events that were not on the server yet.
     """
 
     name: str

@@ -15,9 +15,10 @@ to its own. A queue's name is a part of every subject of that queue, likewise:
 
 from __future__ import annotations
 
-# The log of every job, one subject each.
+# The log of every job and session, one subject each: unhang.ev.MACHINE.JOB and unhang.ev.MACHINE.session.ID.
 EVENTS = "UNHANG_EVENTS"
-# Buckets: the newest row of every job; who is there now (with a time to live); which home each name belongs to.
+# Buckets: the newest row of every job and session, likewise; who is there now (with a time to live); which home each
+# name belongs to.
 ROWS, PRESENCE, MACHINES = "unhang_rows", "unhang_presence", "unhang_machines"
 ALL_EVENTS, ALL_LIVE = "unhang.ev.>", "unhang.live.>"
 # The queues: where each job stands, what it runs, the word of its worker; and the bucket of those who take jobs.
@@ -30,6 +31,7 @@ ALL_QUEUES, ALL_QUEUES_LIVE = "unhang.queue.>", "unhang.queue-live.>"
 ALL_TASKS, ALL_HOLDS = "unhang.task.>", "unhang.hold.>"
 # On which the server says that a row is new; no user can publish there for it.
 ALL_ROWS, ROWS_LIVE = f"$KV.{ROWS}.>", "unhang.rows.>"
+_SESSION = "session."
 _LONGEST = 63
 _LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")
 
@@ -54,6 +56,16 @@ def events_of(machine: str, job: str) -> str:
 def live_of(machine: str, job: str) -> str:
     """Return the subject on which the server says that a job's log has grown."""
     return f"unhang.live.{machine}.{job}"
+
+
+def session_part(session: str) -> str:
+    """Return what stands for a session in the place of a job in subjects and keys."""
+    return f"{_SESSION}{session}"
+
+
+def session_in(part: str) -> str | None:
+    """Return the session that this stands for; None if it stands for a job."""
+    return part.removeprefix(_SESSION) if part.startswith(_SESSION) else None
 
 
 def requests_of(machine: str) -> str:
@@ -107,9 +119,10 @@ def row_key(machine: str, job: str) -> str:
 
 
 def split_key(key: str) -> tuple[str, str] | None:
-    """Return the machine and the job of a row's key; None if it is none."""
-    machine, dot, job = key.partition(".")
-    return (machine, job) if dot and is_machine(machine) and job and "." not in job else None
+    """Return the machine of a row's key, and the job or what stands for a session; None if it is none."""
+    machine, dot, part = key.partition(".")
+    named = session_in(part) if session_in(part) is not None else part
+    return (machine, part) if dot and is_machine(machine) and named and "." not in named else None
 
 
 def split_name(name: str) -> tuple[str, str] | None:

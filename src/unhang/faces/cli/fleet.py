@@ -72,8 +72,7 @@ def main(name: str, parser: Parser, args: argparse.Namespace) -> int:
     named = _named(args)
     if not named:
         raise UsageError(f"name the jobs, as JOB@MACHINE (see: unhang {name} --help)")
-    known = note.read(state_home())
-    own = known.machine if known.server and note.server_of(state_home(), os.environ) == known.server else ""
+    own = own_machine()
     places = [split_name(each) for each in named]
     if own and all(place is not None and place[1] == own for place in places):
         # of this very machine: no server is needed
@@ -88,6 +87,12 @@ def main(name: str, parser: Parser, args: argparse.Namespace) -> int:
     if name == "status":
         return with_server(lambda connection: _status(connection, parser, args))
     return with_server(lambda connection: _anywhere(connection, name, parser, args))
+
+
+def own_machine() -> str:
+    """Return what this home is called in the fleet that is meant; empty: it has not joined that one."""
+    known = note.read(state_home())
+    return known.machine if known.server and note.server_of(state_home(), os.environ) == known.server else ""
 
 
 def _named(args: argparse.Namespace) -> list[str]:

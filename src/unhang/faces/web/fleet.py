@@ -45,6 +45,10 @@ class FleetDesk(Desk):
             return super().events(job_id, after, limit)
         return self._elsewhere.events(*there, after, limit)
 
+    def session(self, session: str) -> dict[str, Any]:
+        """Return what is known of a session that a person sits at, of any machine."""
+        return self._elsewhere.session(session) or super().session(self._elsewhere.here(session))
+
     def timeline(self, job_id: str) -> dict[str, Any]:
         """Return the life of a job as a picture."""
         return self._elsewhere.timeline(job_id) or super().timeline(job_id)

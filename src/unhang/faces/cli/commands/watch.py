@@ -29,6 +29,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     _add_which(parser)
     _add_limits(parser)
     parser.add_argument("--once", action="store_true", help="print the sessions and exit; do nothing")
+    output.add_fleet(parser, "with --once: print the sessions of all machines of the fleet")
     output.add_json(parser, "one JSON object a line: with --once the sessions, else every event of the watcher")
     parser.add_argument("--dry-run", action="store_true", default=None, help="say what would be done, and do nothing")
     parser.add_argument(
@@ -44,6 +45,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     events = add_verb(verbs, "events", "Show what happened in a session: its hooks, and what the watcher saw and did.")
     events.add_argument("session", nargs="?", metavar="SESSION", help="its id or a unique prefix; default: the newest")
+    output.add_fleet(events, "the session may be on any machine of the fleet; SESSION@MACHINE says which")
     events.add_argument("--after-seq", type=int, default=0, metavar="N", help="only events after this number")
     events.add_argument("--follow", "-f", action="store_true", help="wait for further events")
     events.add_argument("--all", action="store_true", help="show the hooks, too, not only the events of the watcher")
@@ -148,6 +150,12 @@ def main(args: argparse.Namespace) -> int:
         return _signal(args.watch_verb)
     settings = settings_of(args)
     home = state_home()
+    if args.fleet:
+        from unhang.faces.cli import fleet_sessions
+
+        if not args.once:
+            raise UsageError("--fleet needs --once: a watcher watches the sessions of its own machine")
+        return fleet_sessions.print_sessions(home, as_json=args.json)
     if args.once:
         return _once(args, home, settings)
     return _watch(args, home, settings)
@@ -400,6 +408,13 @@ def _events(args: argparse.Namespace) -> int:
     from unhang.sessions.recorded_events import find_session, session_events
 
     home = state_home()
+    if args.fleet or "@" in (args.session or ""):
+        from unhang.faces.cli import fleet_sessions
+
+        own = fleet_sessions.is_own(args.session or "")
+        if own is None:
+            return fleet_sessions.print_events(args, lambda event: _show(event, as_json=args.json))
+        args.session = own
     session = find_session(args.session, home)
     if args.follow:
         output.leave_with_reader()
