@@ -328,6 +328,48 @@ def test_a_place_that_the_job_has_spoiled_gives_no_patch_and_can_be_removed(
         assert checkouts.remove(str(place.path)), spoil
 
 
+PIPES_FOR_OBJECTS = """
+mkfifo ../pipe; cd .git/objects; mv pack was; mkdir pack
+for name in was/*; do ln -s ../../../../pipe pack/${name##*/}; done
+"""
+
+
+@pytest.mark.parametrize(
+    "pipe",
+    [
+        "rm .gitignore; mkfifo .gitignore",
+        "mkdir -p new/deep; touch new/deep/file; mkfifo new/deep/.gitattributes",
+        "mkfifo .gitmodules",
+        PIPES_FOR_OBJECTS,
+        "git init -q nested; rm nested/.git/HEAD; mkfifo nested/.git/HEAD",
+    ],
+)
+def test_a_pipe_that_the_job_has_left_for_git_to_read_is_named_and_holds_nothing(
+    repository: Repository, home: Path, pipe: str
+) -> None:
+    place = Place(home, Checkout(str(repository.folder), "main"))
+    done = place.run("sh", "-ec", pipe)
+    assert done.returncode == 0, done.stderr
+    data, about = place.patch()
+    assert (data, sorted(about)) == (b"", ["why"])
+    assert "pipe" in str(about["why"])
+    assert checkouts.remove(str(place.path))
+
+
+def test_a_pipe_elsewhere_in_the_checkout_or_beside_it_does_not_cost_the_patch(
+    repository: Repository, home: Path
+) -> None:
+    place = Place(home, Checkout(str(repository.folder), "main"))
+    line = "mkfifo new git; echo x > changed; mkdir ../.git; cd ../.git; mkfifo HEAD config objects"
+    done = place.run("sh", "-ec", line)
+    assert done.returncode == 0, done.stderr
+    data, about = place.patch()
+    assert (about.get("bytes"), "why" in about) == (len(data), False)
+    assert b"+x" in data
+    assert place.run("true").returncode == 0  # an attempt more
+    assert checkouts.remove(str(place.path))
+
+
 def test_a_patch_that_is_too_large_is_not_kept_and_that_is_said(repository: Repository, home: Path) -> None:
     place = Place(home, Checkout(str(repository.folder), "main"))
     # the first would be a small patch, after git had copied all of it

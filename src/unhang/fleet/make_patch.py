@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat as modes
 import sys
 
 from unhang.core.fleet.checkout import LARGEST_PATCH, object_format
@@ -57,7 +58,8 @@ def make_patch(place: str) -> tuple[bytes, str]:
     if os.path.islink(tree):
         raise GitFailed("the job has put a link in the place of its checkout")
     removal.remove_tree(own)
-    Git(place).call("init", "--quiet", "--bare", "--template=", f"--object-format={object_format(base)}", own)
+    _refuse_pipes(os.fsencode(tree))
+    Git("/").call("init", "--quiet", "--bare", "--template=", f"--object-format={object_format(base)}", own)
     os.makedirs(f"{own}/objects/info", exist_ok=True)
     with open(f"{own}/objects/info/alternates", "w", encoding="utf-8") as file:
         file.write(f"{tree}/.git/objects\n")
@@ -79,6 +81,35 @@ def make_patch(place: str) -> tuple[bytes, str]:
     if process.wait() != 0:
         raise GitFailed(f"git diff-index failed (exit {process.returncode})")
     return data, _said_of(left_out)
+
+
+def _refuse_pipes(tree: bytes) -> None:
+    """Raise GitFailed for a pipe, or a link to one, where git reads a file: it would wait for a writer.
+
+    Git reads its own files (`.gitattributes` and the like) in every folder, and those of repositories. It passes over
+    pipes that are called otherwise.
+    """
+    folders = [(tree, False)]
+    while folders:
+        folder, in_repository = folders.pop()
+        try:
+            entries = list(os.scandir(folder))
+        except OSError:
+            continue  # git says what it cannot read
+        for entry in entries:
+            of_git = in_repository or entry.name.startswith(b".git")
+            if entry.is_dir(follow_symlinks=False):
+                folders.append((entry.path, in_repository or entry.name == b".git"))
+            elif of_git and _is_pipe(entry.path):
+                name = quoted(os.path.relpath(entry.path, tree).decode("utf-8", "replace"), 200)
+                raise GitFailed(f"the job has left a pipe in the place of a file that git reads: {name}")
+
+
+def _is_pipe(path: bytes) -> bool:
+    try:
+        return modes.S_ISFIFO(os.stat(path).st_mode)
+    except OSError:
+        return False
 
 
 def _size(names: list[bytes], tree: str) -> int:

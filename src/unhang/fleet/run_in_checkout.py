@@ -38,7 +38,8 @@ def check_out(place: str, wanted: Checkout) -> str:
     checkouts.note_base(place, None)
     if not removal.remove_tree(tree):
         raise GitFailed(f"the checkout of the attempt before cannot be removed: {tree}")
-    Git(place).call(
+    # not in the place: what an attempt before has left there as `.git` would be read
+    Git("/").call(
         "clone", "--no-checkout", "--no-local", "--template=", "--origin=origin", "--progress", "--", wanted.repo, tree
     )
     git = Git(tree)
