@@ -39,12 +39,15 @@ def test_a_warning_before_the_limit_and_an_error_when_it_fires(servers: Servers,
         assert warned.data["idleMs"] >= 700
         assert 0 < warned.data["willAbortInMs"] <= 1500
         assert warned.data["message"].startswith("No output for")
+        assert f'extend(job_id="{job}", idle_sec=' in warned.data["message"], "the tool, and not the command line"
         fired = next(said for said in caller.said if said.level == "error")
         assert fired.data["code"] == "EIDLE"
         assert fired.data["kind"] == "inactivity"
         # and the same for a model, which never sees notifications
         events = (await caller.call("events", job_id=job)).data["events"]
         assert {"warning", "timeout"} <= {event["phase"] for event in events if event["type"] == "watchdog"}
+        assert warned.data["message"] in [event["message"] for event in events]
+        assert not any("unhang " in event["message"] for event in events if event["type"] == "watchdog")
 
     servers.run(era, work)
 

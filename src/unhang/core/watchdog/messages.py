@@ -48,10 +48,11 @@ def _reached(tier: str, elapsed: float) -> dict[str, Any]:
     return {_ELAPSED[tier]: ev.ms(elapsed), "reason": TIMEOUT_REASON[tier]}
 
 
-def message_of(event: ev.Event, job_id: str, *, reason: bool = True) -> str:
+def message_of(event: ev.Event, job_id: str, *, reason: bool = True, more_time: str = "") -> str:
     """Return the message of an event whose phase is in GIVE_A_REASON, made from its fields.
 
-    `reason`: whether it gives the reason of the diagnosis. An event without the fields keeps the message that it has.
+    `reason`: whether it gives the reason of the diagnosis. `more_time`: how a face gives more time; the command line's
+    way by default. An event without the fields keeps the message that it has.
     """
     why = because(event.get("diagnosis")) if reason else ""
     tier = act.HARD if event.get("idleMs") is None else act.IDLE
@@ -70,4 +71,4 @@ def message_of(event: ev.Event, job_id: str, *, reason: bool = True) -> str:
             text = f"No output for {elapsed}. Will abort in {left} unless output resumes."
         case _:
             text = f"Running for {elapsed}. Will abort in {left} at its hard limit."
-    return f"{text}{why} To give it more time: unhang extend {job_id} --{tier} 10m"
+    return f"{text}{why} To give it more time: {more_time or f'unhang extend {job_id} --{tier} 10m'}"

@@ -12,6 +12,7 @@ from unhang.core import events as ev
 from unhang.core import mask
 from unhang.core.notices import audience
 from unhang.faces.mcp.call import McpCall
+from unhang.faces.mcp.text import in_tool_words
 from unhang.jobs.handle import Job
 
 LOGGER = "unhang-watchdog"
@@ -40,7 +41,11 @@ class Notifications:
 
 def log_data(job_id: str, event: ev.Event) -> dict[str, Any]:
     """Return the data of a log message, with the names that delegating servers have always used."""
-    data = {"message": mask.line(event.get("message", "")), "taskId": job_id, "phase": event.get("phase")}
+    data = {
+        "message": mask.line(in_tool_words(event, job_id).get("message", "")),
+        "taskId": job_id,
+        "phase": event.get("phase"),
+    }
     for name in ("idleMs", "wallClockMs", "willAbortInMs", "reason", "prompt"):
         if event.get(name) is not None:
             data[name] = event[name]

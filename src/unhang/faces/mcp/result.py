@@ -62,7 +62,7 @@ def result_of(
     job.note_seen(found.view)
     shown = found.to_json()
     if shown["partial"] is not None:
-        shown["partial"]["lastEvents"] = [in_tool_words(event) for event in shown["partial"]["lastEvents"]]
+        shown["partial"]["lastEvents"] = [in_tool_words(event, job.id) for event in shown["partial"]["lastEvents"]]
     if found.result.leaked:
         shown["leftovers"] = list(found.result.outcome.get("leftovers") or [])
     if found.result.status == "running":

@@ -13,6 +13,7 @@ from typing import Any
 from unhang.core import events as ev
 from unhang.core import mask, plain_text, values
 from unhang.core.durations import human_ms
+from unhang.core.watchdog import messages
 
 # of the output, in the text of a job that did not succeed: its end explains it
 _END = 1500
@@ -133,18 +134,18 @@ def sentence(text: str) -> str:
     return mask.one_line(text, _SENTENCE)
 
 
-def in_tool_words(event: dict[str, Any]) -> dict[str, Any]:
+def in_tool_words(event: dict[str, Any], job_id: str) -> dict[str, Any]:
     """Return an event whose message names these tools where the keeper's names commands of the command line."""
     if event.get("type") != ev.WATCHDOG:
         return event
     if event.get("phase") == "needs_input":
         prompt = values.text_of(event, "prompt")
         asks = f"Waits for input: {quoted(prompt)}" if prompt else "Waits for input"
-        return event | {"message": f"{asks}. send answers it."}
+        return event | {"message": f'{asks}. send(job_id="{job_id}", text="…") answers it.'}
     if event.get("phase") == "warning" and isinstance(event.get("willAbortInMs"), int):
         tier = "hard" if event.get("reason") == "exec_timeout" else "idle"
-        left = human_ms(event["willAbortInMs"])
-        return event | {"message": f"The {tier} limit ends it in {left}. extend with {tier}_sec gives more time."}
+        more_time = f'extend(job_id="{job_id}", {tier}_sec={MORE_SEC})'
+        return event | {"message": messages.message_of(event, job_id, more_time=more_time)}
     return event
 
 

@@ -51,7 +51,7 @@ def register(tools: Toolbox, backend: Backend) -> None:
             found = await _events(
                 backend, job, afterSeq, since or None, limit, seconds_to_wait(backend.settings, wait_sec)
             )
-        shown = [in_tool_words(event) for event in found[:limit]]
+        shown = [in_tool_words(event, job.id) for event in found[:limit]]
         view = job.view()
         last = int(shown[-1]["seq"]) if shown else max(afterSeq or 0, view.seq if afterSeq is None else 0)
         structured = {
