@@ -37,7 +37,8 @@ def event_of(notice: Notice, *, since: str, diagnosis: dict[str, Any] | None, jo
             fields = _reached(tier, elapsed) | {"since": since, "willAbortInMs": ev.ms(left)}
             event = ev.watchdog("warning", "", diagnosis=diagnosis, **fields)
         case act.Extended(tier, left, reason, asked):
-            text = f"The {tier} limit is now {human(left)} away{f': {reason}' if reason else ''}."
+            why = ", as was asked for" if asked else f": {reason}" if reason else ""
+            text = f"The {tier} limit is now {human(left)} away{why}."
             return ev.watchdog("extended", text, willAbortInMs=ev.ms(left), reason=reason, tier=tier, asked=asked)
         case act.LimitReached(tier, elapsed):
             event = ev.watchdog("timeout", "", diagnosis=diagnosis, **_reached(tier, elapsed), since=since)

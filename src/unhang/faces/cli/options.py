@@ -39,7 +39,7 @@ def add_limits(parser: argparse.ArgumentParser) -> None:
         "--liveness",
         choices=LIVENESS,
         help="what counts as a sign of life: progress (output, heartbeats, CPU and I/O of the tree; the default), "
-        "output (output alone), heartbeat (output and heartbeats)",
+        "output (output alone), heartbeat (output and heartbeats), agent (what an agent's driver hears of it)",
     )
     group.add_argument(
         "--on-hung",
