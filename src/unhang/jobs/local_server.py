@@ -10,6 +10,7 @@ protocol does:
 - a connection is a stranger's until a request on it has shown the token; it has a few seconds to do so
 - the number of strangers is bounded, in all and for each address; one more closes the oldest one, so that a client
   with a token, which it sends at once, always gets in
+- a connection that has not finished its TLS handshake counts as a stranger's, though uvicorn does not know of it yet
 - clients may hold half of the descriptors that this process may have; one more is closed
 """
 
@@ -49,9 +50,31 @@ class ConnectionLimits:
         self.most_clients = max(8, most // 2)
         self._strangers: dict[LimitedConnection, None] = {}  # the oldest first
         self._clients: set[LimitedConnection] = set()
+        self._accepted: dict[int, tuple[socket.socket, str]] = {}  # by descriptor, the oldest first
 
-    def opened(self, connection: LimitedConnection) -> None:
+    def accepted(self, sock: socket.socket, address: str) -> None:
+        """Count a connection that was accepted and has no protocol yet: with TLS its peer may never say a word.
+
+        If there are too many of them, the oldest is shut down; the event loop then closes it.
+        """
+        waiting = {fd: each for fd, each in self._accepted.items() if each[0].fileno() == fd and fd != sock.fileno()}
+        self._accepted = waiting | {sock.fileno(): (sock, address)}
+        same = [each for each, other in self._accepted.values() if other == address]
+        if len(same) > self.most_of_one:
+            self._shut(same[0])
+        elif len(self._accepted) > self.most_strangers:
+            self._shut(next(iter(self._accepted.values()))[0])
+
+    def _shut(self, sock: socket.socket) -> None:
+        self._accepted.pop(sock.fileno(), None)
+        try:
+            sock.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass  # its peer is gone
+
+    def opened(self, connection: LimitedConnection, descriptor: int) -> None:
         """Count a new connection as a stranger's, and close the oldest one if there are too many."""
+        self._accepted.pop(descriptor, None)
         self._strangers[connection] = None
         same = [other for other in self._strangers if other.address == connection.address]
         if len(same) > self.most_of_one:
@@ -91,7 +114,7 @@ class LimitedConnection(H11Protocol):
         super().connection_made(transport)
         self.address = str((transport.get_extra_info("peername") or ("",))[0])
         self._overdue = self.loop.call_later(self._patience, self.drop)
-        self._limits.opened(self)
+        self._limits.opened(self, transport.get_extra_info("socket").fileno())
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the connection. Called by the event loop."""
@@ -129,7 +152,20 @@ def hosts_of(host: str, port: int) -> frozenset[str]:
     return frozenset(f"{name}:{port}" for name in names)
 
 
-def listen(option: str, address: str) -> tuple[socket.socket, str, int]:
+class LimitedListener(socket.socket):
+    """A listening socket that tells its ConnectionLimits, if it has any, of every connection that is accepted."""
+
+    limits: ConnectionLimits | None = None
+
+    def accept(self) -> tuple[socket.socket, Any]:
+        """Accept a connection. Called by the event loop."""
+        sock, address = super().accept()
+        if self.limits is not None:
+            self.limits.accepted(sock, str(address[0]))
+        return sock, address
+
+
+def listen(option: str, address: str, limits: ConnectionLimits | None = None) -> tuple[LimitedListener, str, int]:
     """Listen on PORT or HOST:PORT, and return the socket, its host and its port. Raises UsageError, with the option."""
     host, colon, port = address.rpartition(":")
     if not colon:
@@ -138,7 +174,8 @@ def listen(option: str, address: str) -> tuple[socket.socket, str, int]:
     if not port.isdigit() or int(port) > 65535:
         raise UsageError(f"{option}: expected HOST:PORT, not {address!r}")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    sock = socket.socket(family, socket.SOCK_STREAM)
+    sock = LimitedListener(family, socket.SOCK_STREAM)
+    sock.limits = limits
     try:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         sock.bind((host, int(port)))

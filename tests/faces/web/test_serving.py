@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import http.client
 import os
+import resource
+import socket
 import ssl
 import subprocess
+from contextlib import ExitStack
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
@@ -19,12 +22,18 @@ from unhang.procs.sampler.connections import listening
 pytestmark = pytest.mark.timeout(300)
 
 
-def test_with_a_certificate_it_serves_https_and_the_cookie_stays_there(jobs: Jobs, tmp_path: Path) -> None:
+def certificate(folder: Path) -> tuple[Path, Path]:
+    """A certificate of loopback, and its key."""
     programs.need_command("openssl")
-    cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    cert, key = folder / "cert.pem", folder / "key.pem"
     words = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"]
     name = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"]
     subprocess.run(["openssl", *words, *name, "-keyout", str(key), "-out", str(cert)], check=True, capture_output=True)
+    return cert, key
+
+
+def test_with_a_certificate_it_serves_https_and_the_cookie_stays_there(jobs: Jobs, tmp_path: Path) -> None:
+    cert, key = certificate(tmp_path)
     server = WebServer(jobs, "--tls-cert", str(cert), "--tls-key", str(key))
     parts = urlsplit(server.address)
     assert parts.scheme == "https"
@@ -44,6 +53,27 @@ def test_with_a_certificate_it_serves_https_and_the_cookie_stays_there(jobs: Job
     with pytest.raises((OSError, http.client.HTTPException)):
         server.get("/api/overview")
     server.end()
+
+
+def test_strangers_who_never_begin_to_speak_tls_keep_no_client_out(jobs: Jobs, tmp_path: Path) -> None:
+    cert, key = certificate(tmp_path)
+    server = WebServer(jobs, "--tls-cert", str(cert), "--tls-key", str(key))
+    resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, (256, 256))
+    parts = urlsplit(server.address)
+    trusted = ssl.create_default_context(cafile=str(cert))
+    with ExitStack() as strangers:
+        for _ in range(3):
+            for _ in range(150):
+                strangers.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=60))
+            line = http.client.HTTPSConnection("127.0.0.1", server.port, timeout=60, context=trusted)
+            line.request("GET", f"{parts.path}?{parts.query}")
+            assert line.getresponse().status == 200
+            line.close()
+        held = len(os.listdir(f"/proc/{server.process.pid}/fd"))
+    assert held < 100, "the oldest of the strangers were closed"
+    server.end()
+    assert server.process.stderr is not None
+    assert server.process.stderr.read() == b""
 
 
 def test_behind_a_proxy_its_host_and_origin_are_let_in_and_others_are_not(jobs: Jobs) -> None:

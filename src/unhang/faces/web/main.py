@@ -42,7 +42,8 @@ def serve(args: argparse.Namespace) -> int:
     """Serve until SIGINT or SIGTERM, after printing the address with its token on stdout."""
     tls = _tls(args)
     public = _public(args.behind_proxy)
-    sock, host, port = listen("--bind", args.bind)
+    limits = ConnectionLimits()
+    sock, host, port = listen("--bind", args.bind, limits)
     if host not in _LOOPBACK and not tls and public is None:
         sock.close()
         raise UsageError(
@@ -53,8 +54,9 @@ def serve(args: argparse.Namespace) -> int:
     app, end_streams = application(home, door, _fleet(home) if args.fleet else None)
     config = uvicorn.Config(
         app,
-        http=cast("type[asyncio.Protocol]", partial(LimitedConnection, ConnectionLimits(), HEADER_PATIENCE)),
+        http=cast("type[asyncio.Protocol]", partial(LimitedConnection, limits, HEADER_PATIENCE)),
         ws="none",
+        backlog=limits.most_strangers,  # uvicorn also accepts this many in one go
         lifespan="on",
         log_level="error",
         access_log=False,
