@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import json
 import signal
 from collections.abc import Callable
 from typing import Any
@@ -62,6 +63,24 @@ def test_every_command_shows_what_the_machine_itself_shows(server: Server, machi
     assert viewer.refused("status", "nothing@beta").count("beta") == 1
     machines = viewer.said("fleet", "machines")
     assert [(each["machine"], each["state"]) for each in machines] == [("alpha", "online"), ("beta", "online")]
+
+
+def test_a_publisher_that_is_stopped_is_named_by_doctor_of_its_machine(server: Server, machine: Make) -> None:
+    alpha = machine("alpha", server.url).join().joined()
+    assert alpha.publisher is not None
+
+    def doctor() -> tuple[bool, str]:
+        found = json.loads(alpha.call("doctor", "--json").out)["checks"]
+        return next((each["ok"], each["message"]) for each in found if each["check"] == "fleet")
+
+    assert doctor()[0]
+    alpha.publisher.send_signal(signal.SIGSTOP)
+    wait_until(lambda: not doctor()[0], "it is stopped")
+    assert f"kill -CONT {alpha.publisher.pid}" in doctor()[1]
+    alpha.publisher.send_signal(signal.SIGCONT)
+    wait_until(lambda: doctor()[0], "it goes on")
+    assert alpha.stop_publisher() == 0
+    assert doctor()[0]
 
 
 def test_the_first_number_of_jobs_that_a_machine_says_is_true(server: Server, machine: Make) -> None:

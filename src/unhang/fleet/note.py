@@ -18,7 +18,7 @@ from unhang.core.record import Record
 from unhang.errors import StateError, UsageError
 from unhang.procs import identity
 from unhang.procs.process_handle import ProcessHandle
-from unhang.store import file_lock, files
+from unhang.store import file_lock, files, lock_owner
 from unhang.store import home as homes
 
 TYPE_CHECKING = False
@@ -121,7 +121,7 @@ def take_place(home: str) -> int | None:
 
 def sign(fd: int) -> None:
     """Say which process holds the place."""
-    data = values.dump(this_process()).encode()
+    data = values.dump(lock_owner.signature()).encode()
     os.ftruncate(fd, 0)
     os.pwrite(fd, data, 0)
 
@@ -145,6 +145,11 @@ def holder(home: str) -> int | None:
         os.close(fd)
         return None
     return living(files.read_json(f"{home}/{FOLDER}/publisher"))
+
+
+def stopped(home: str) -> int | None:
+    """Return the pid of the publisher if it is stopped (SIGSTOP), so that nothing is published; None: it is not."""
+    return lock_owner.stopped_pid(files.read_json(f"{home}/{FOLDER}/publisher"))
 
 
 def end(find: Callable[[], int | None], what: str) -> bool:

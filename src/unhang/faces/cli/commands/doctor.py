@@ -178,6 +178,16 @@ def _traces() -> tuple[bool, str]:
     return not why, why or "no exporter is stopped"
 
 
+def _fleet() -> tuple[bool, str]:
+    from unhang.fleet import note
+
+    pid = note.stopped(state_home())
+    if pid is None:
+        return True, "no publisher is stopped"
+    how = f"continue it with: kill -CONT {pid}"
+    return False, f"`unhang fleet join` (pid {pid}) is stopped, and nothing of this machine reaches the fleet: {how}"
+
+
 def _checks() -> list[tuple[str, Callable[[], tuple[bool, str]]]]:
     from functools import partial
 
@@ -197,4 +207,5 @@ def _checks() -> list[tuple[str, Callable[[], tuple[bool, str]]]]:
         ("alerts", _alerts),
         ("page", _page),
         ("traces", _traces),
+        ("fleet", _fleet),
     ]
