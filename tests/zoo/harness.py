@@ -330,6 +330,7 @@ def _end_all() -> None:
 
 
 def main() -> int:
+    from tests.zoo.fifth import FIFTH
     from tests.zoo.fourth import FOURTH
     from tests.zoo.holdout import HOLDOUT
     from tests.zoo.late import LATE
@@ -337,7 +338,7 @@ def main() -> int:
     from tests.zoo.tuned import TUNED
 
     name, where = sys.argv[1:3]
-    scenario = next(each for each in TUNED + HOLDOUT + THIRD + FOURTH + LATE if each.name == name)
+    scenario = next(each for each in TUNED + HOLDOUT + THIRD + FOURTH + LATE + FIFTH if each.name == name)
     sys.stdout.write(json.dumps(_stagehand(scenario, Path(where), "--record" in sys.argv)))
     return 0
 

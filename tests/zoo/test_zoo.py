@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.zoo.fifth import FIFTH
+from tests.zoo.fifth_live import LIVE
 from tests.zoo.fourth import FOURTH
 from tests.zoo.harness import Outcome
 from tests.zoo.holdout import HOLDOUT
@@ -35,12 +37,13 @@ def _available(scenarios: tuple[Scenario, ...]) -> list[Scenario]:
 
 
 def test_there_are_enough_of_them_and_a_third_is_held_out() -> None:
-    names = [scenario.name for scenario in TUNED + HOLDOUT + THIRD + FOURTH + LATE]
+    names = [scenario.name for scenario in TUNED + HOLDOUT + THIRD + FOURTH + LATE + FIFTH]
     assert len(names) == len(set(names)) >= 60
     assert len(HOLDOUT) >= 20
     assert len(THIRD) >= 80
     assert len(FOURTH) >= 40
     assert len(LATE) >= 60
+    assert len(FIFTH) >= 60
     assert {scenario.truth for scenario in TUNED} == {"hung", "alive", "ambiguous"}
 
 
@@ -75,7 +78,7 @@ HUNG = {
     "bash-waits-for-coproc", "bash-waits-for-sleep-infinity", "c-own-eventfd",
     "c-shared-mutex-owner-died", "c-shared-mutexes-crossed", "c-timerfd-disarmed", "flock-left-to-a-child",
     "flock-own-file-twice", "perl-open3-full-pipe", "python-own-socketpair", "python-pidfd-of-a-child",
-    "python-process-locks-crossed", "script-around-a-prompt", "sh-fifo-without-reader", "xargs-reads-stdin",
+    "python-process-locks-crossed", "script-around-a-prompt", "xargs-reads-stdin",
 }  # fmt: skip
 
 
@@ -83,7 +86,8 @@ HUNG = {
 @pytest.mark.timeout(400)
 @pytest.mark.filterwarnings("default::pytest.PytestWarning")
 def test_what_is_easily_called_hung_is_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    easily = [each for each in STRANGERS + ADVERSARY if EVERYWHERE.issuperset(each.needs) and each.truth == "alive"]
+    everybody = STRANGERS + ADVERSARY + LIVE
+    easily = [each for each in everybody if EVERYWHERE.issuperset(each.needs) and each.truth == "alive"]
     outcomes = run(_available((*easily, *(each for each in THIRD if each.name in HUNG))), tmp_path)
     report, counted = show("third, in part", outcomes), score(outcomes)
     with capsys.disabled():

@@ -48,7 +48,7 @@ def test_a_fellow_that_shares_the_memory_may_go_on() -> None:
 
 
 @pytest.mark.parametrize("call", ["semop", "semtimedop", "msgrcv", "msgsnd"])
-def test_an_object_of_system_v_that_only_the_tree_uses(call: str) -> None:
+def test_who_waits_at_an_object_of_system_v_is_hung_only_if_no_other_process_reaches_it(call: str) -> None:
     waits = process(2, thread(2, call, common="sem:5"))
     assert twice(waits, commons={"sem:5": Common((2,))}).state == "hung"
     assert twice(waits, commons={"sem:5": Common((2,), reachable=True)}).state == "unsure"

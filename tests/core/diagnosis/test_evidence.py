@@ -14,7 +14,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests.zoo.recording import Recording, everything, read
+from unhang.core.diagnosis.activity import JVM_COUNTERS
 from unhang.core.diagnosis.rules import diagnose
+from unhang.core.diagnosis.runtimes import JVM
 from unhang.core.diagnosis.samples import FOREVER, FullSample, ProcessSample, Socket
 from unhang.core.diagnosis.verdict import Diagnosis
 
@@ -50,6 +52,8 @@ def test_one_byte_that_moved_is_never_hung(seen: Recording, data: st.DataObject)
     pid = data.draw(st.sampled_from(sorted(seen.before.processes.keys() & seen.after.processes.keys())))
     moved = data.draw(st.integers(1, 5000))
     way = data.draw(st.sampled_from(["io", "disk"]))
+    if way == "disk" and seen.after.processes[pid].runtime == JVM:
+        moved += JVM_COUNTERS  # a page of the file in which it counts is none of its program's
     before = changed(seen.before, pid, disk=10**9)  # whatever it had moved before
     after = changed(seen.after, pid, disk=10**9)
     after = changed(after, pid, **{way: getattr(after.processes[pid], way) + moved})
@@ -82,15 +86,48 @@ def test_a_short_stillness_is_never_hung(seen: Recording, seconds: float) -> Non
 
 
 @settings(max_examples=150, deadline=None)
+@given(some_recording, st.data(), st.booleans())
+def test_what_was_not_looked_at_is_never_part_of_a_proof(seen: Recording, data: st.DataObject, thread: bool) -> None:
+    """One thread more than were looked at, or a note that something was left out."""
+    assume(seen.verdict().cause != "leak")  # a `sleep` that an ended command has left is none
+    living = sorted(pid for pid, each in seen.after.processes.items() if each.threads)
+    assume(living)
+    pid = data.draw(st.sampled_from(living))
+    count = seen.after.processes[pid].thread_count
+    if thread and not seen.after.processes[pid].hidden:
+        after = changed(seen.after, pid, thread_count=count + 1)
+    else:
+        after = seen.after._replace(notes=("looked at 1 of 2",))
+    verdict = diagnose(seen.before, after)
+    assert verdict.state != "hung", verdict
+
+
+@settings(max_examples=150, deadline=None)
+@given(some_recording, st.data())
+def test_the_kernel_may_end_any_wait_for_one_that_has_a_ring(seen: Recording, data: st.DataObject) -> None:
+    """Beside a person who is asked it changes nothing: what it may write is none of the answer."""
+    assume(seen.verdict().cause not in ("input", "leak"))
+    living = sorted(pid for pid, each in seen.after.processes.items() if each.threads and not each.hidden)
+    assume(living)
+    pid = data.draw(st.sampled_from(living))
+    ring = {1000: "anon_inode:[io_uring]"}
+    before = seen.before
+    if pid in before.processes:
+        before = changed(before, pid, fds=before.processes[pid].fds | ring)
+    verdict = diagnose(before, changed(seen.after, pid, fds=seen.after.processes[pid].fds | ring))
+    assert verdict.state != "hung", verdict
+
+
+@settings(max_examples=150, deadline=None)
 @given(some_recording, st.data())
 def test_a_stranger_at_the_other_end_is_never_hung(seen: Recording, data: st.DataObject) -> None:
-    """Whichever pipe the only waiting thread reads, a living process outside that can write to it is hope."""
+    """Whichever pipe a thread waits for, and whoever else holds its other end, a living process outside is hope."""
     waited = sorted(
         {
             process.fds.get(fd, "")
             for process in seen.after.processes.values()
             for thread in process.threads
-            for fd in thread.reads
+            for fd in thread.reads + thread.writes
         }
         & seen.after.pipes.keys()
     )

@@ -54,7 +54,7 @@ from unhang.core.diagnosis.progress import progressed
         ("nothing there", {}, {}, False),
     ],
 )
-def test_whether_ten_seconds_show_progress(
+def test_ten_seconds_in_which_a_tree_works_are_told_from_those_in_which_it_does_not(
     what: str, before: dict[str, CheapProcess], after: dict[str, CheapProcess], alive: bool
 ) -> None:
     found = progressed(cheap(0, **before), cheap(10, **after))

@@ -30,16 +30,40 @@ MAKERS = frozenset(
 )
 # Rules that no recording of the zoo shows, by a part of their line: why, and the test that writes the sample by hand.
 UNRECORDED: dict[str, tuple[str, str]] = {
-    'f"waits for descriptor {fd}"': ("closed between two reads of one look", "test_a_descriptor_that_is_gone"),
-    '"waits for a timer (timerfd)"': ("kernels before 5.2", "test_a_timerfd_whose_time_cannot_be_read"),
-    '"waits for a child", below': ("it would not wait", "test_a_pidfd_of_a_process_that_has_ended"),
-    '"writes to a pipe whose reader': ("the zoo's keeper reads", "test_a_full_pipe_that_the_watchdog_does_not_read"),
-    '"listen", "waits for connections"': ("no such family of sockets here", "test_a_listener_of_an_unknown_family"),
-    '"none of its processes could be': ("it ends during the look", "test_a_tree_that_cannot_be_looked_into"),
-    "_found(causes.UNKNOWN, each)": ("it has ended a moment ago", "test_a_chain_that_ends_nowhere"),
-    '"nothing moves, and nothing says why"': ("no program is known", "test_a_standstill_that_nothing_explains"),
+    'f"waits for descriptor {fd}"': (
+        "closed between two reads of one look",
+        "test_a_descriptor_that_is_gone_explains_nothing",
+    ),
+    '"waits for a timer (timerfd)"': (
+        "kernels before 5.2",
+        "test_a_timerfd_whose_time_cannot_be_read_explains_nothing",
+    ),
+    '"waits for a child", below': ("it would not wait", "test_a_pidfd_of_a_process_that_has_ended_explains_nothing"),
+    '"writes to a pipe whose reader': (
+        "the zoo's keeper reads",
+        "test_a_full_pipe_that_the_watchdog_does_not_read_proves_nothing",
+    ),
+    '"listen", "waits for connections"': (
+        "no such family of sockets here",
+        "test_a_listener_of_an_unknown_family_is_alive",
+    ),
+    '"none of its processes could be': (
+        "it ends during the look",
+        "test_a_tree_that_cannot_be_looked_into_is_not_judged",
+    ),
+    "_found(causes.UNKNOWN, each)": (
+        "it has ended a moment ago",
+        "test_a_chain_that_ends_at_a_zombie_is_not_called_hung",
+    ),
+    '"nothing moves, and nothing says why"': (
+        "no program is known",
+        "test_a_standstill_that_nothing_explains_is_not_called_hung",
+    ),
     "times a second: it polls": ("needs a core of its own", "test_a_loop_that_wakes_and_burns_a_little_polls"),
-    '"waits on a socket, and may have told': ("needs a sandbox", "test_a_socket_whose_timeout_cannot_be_read"),
+    '"waits on a socket, and may have told': (
+        "needs a sandbox",
+        "test_a_socket_whose_timeout_cannot_be_read_is_not_called_hung",
+    ),
     '"is frozen with its control group': ("needs a control group", "test_a_frozen_job_is_thawed_by_another"),
 }
 # Kinds of waits that no recording names where a thread may go on.

@@ -15,6 +15,7 @@ from unhang.core import events as ev
 from unhang.core.diagnosis.activity import compare
 from unhang.core.diagnosis.causes import TABLE, repeats
 from unhang.core.diagnosis.rules import diagnose
+from unhang.core.diagnosis.runtimes import JVM
 from unhang.core.diagnosis.samples import FOREVER, FullSample, Lock, Pipe, ProcessSample, Socket, TerminalSettings
 from unhang.core.diagnosis.suggest import suggestions
 from unhang.core.diagnosis.verdict import STATES, Diagnosis
@@ -128,8 +129,10 @@ def test_a_thread_that_ran_between_the_looks_leaves_a_deadlock_unproven(change: 
 def monitors(woke: int, futile: int, ends: float = 0.5) -> Diagnosis:
     """A JVM with two threads in waits of less than a second, each of which woke so often."""
     jvm = thread(9, comm="VM Thread", timeout=0.2, switches=50)
-    before = process(2, thread(2, timeout=0.9), thread(3, timeout=0.9), jvm, futile=10)
-    after = process(2, *(thread(tid, timeout=ends, switches=7 + woke) for tid in (2, 3)), jvm, futile=10 + futile)
+    before = process(2, thread(2, timeout=0.9), thread(3, timeout=0.9), jvm, futile=10, runtime=JVM)
+    after = process(
+        2, *(thread(tid, timeout=ends, switches=7 + woke) for tid in (2, 3)), jvm, futile=10 + futile, runtime=JVM
+    )
     return diagnose(look(0, before), look(3, after))
 
 
@@ -234,7 +237,7 @@ def test_bytes_of_calls_and_of_the_disk_are_counted_apart(after: ProcessSample, 
 def test_a_jvm_that_touches_its_counters_does_nothing(io: int, disk: int, state: str) -> None:
     """They are a mapped file of eight pages; a page counts again each time that the kernel has written it."""
     own = thread(9, comm="VM Thread", timeout=0.2, switches=50)
-    before, after = (process(2, thread(2, "pause"), own, io=i, disk=d) for i, d in ((5, 0), (io, disk)))
+    before, after = (process(2, thread(2, "pause"), own, io=i, disk=d, runtime=JVM) for i, d in ((5, 0), (io, disk)))
     assert diagnose(look(0, before), look(3, after)).state == state
 
 

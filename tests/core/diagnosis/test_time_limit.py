@@ -20,7 +20,7 @@ from unhang.core.diagnosis.syscalls import time_limit
         ("timeout", None),
     ],
 )
-def test_the_limit_of_a_command_line(command: str, seconds: float | None) -> None:
+def test_the_limit_that_timeout_sets_is_read_from_its_command_line(command: str, seconds: float | None) -> None:
     assert time_limit(command) == seconds
 
 

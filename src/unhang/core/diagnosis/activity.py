@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from unhang.core.diagnosis.progress import CPU_SHARE, FAULT_RATE, IO_RATE, IO_RATE_OF_A_SLEEP_LOOP, PAUSES
-from unhang.core.diagnosis.runtimes import JVM, named_runtime, own_threads
+from unhang.core.diagnosis.runtimes import JVM, own_threads
 from unhang.core.diagnosis.samples import FullSample, ProcessSample
 
 # A keep-alive is some ten bytes every few seconds; a server-sent comment likewise. A modem was 40 times this.
@@ -138,7 +138,7 @@ def _disk(old: ProcessSample, new: ProcessSample) -> int:
     """The bytes that a process has moved to and from the disk. A JVM touches its counters, a mapped file, also while
     its program does nothing at all: each time that the kernel has written a page of them, the next touch counts."""
     moved = max(0, new.disk - old.disk)
-    counters = moved <= JVM_COUNTERS and new.io == old.io and named_runtime(new.threads) == JVM
+    counters = moved <= JVM_COUNTERS and new.io == old.io and new.runtime == JVM
     return 0 if counters else moved
 
 

@@ -17,9 +17,20 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-# What an agent's own event loop looks like.
-_OWN = frozenset({causes.LISTENING.name, causes.INPUT.name, causes.IDLE.name, causes.TIMER.name, causes.POLL.name})
-_MOVES = frozenset({causes.PROGRESS.name, causes.BUSY.name})
+# What an agent's own event loop looks like, whatever a tool of it does that has no process of its own.
+_OWN = frozenset(
+    cause.name
+    for cause in (
+        causes.LISTENING,
+        causes.INPUT,
+        causes.IDLE,
+        causes.TIMER,
+        causes.POLL,
+        causes.PROGRESS,
+        causes.BUSY,
+        causes.UNKNOWN,
+    )
+)
 
 
 def stopped_reason(processes: list[tuple[str, int]]) -> str:
@@ -55,14 +66,14 @@ def of_driven_agent(
     doing: dict[str, Any] | None,
     silent: float,
     *,
-    idles: bool = False,
+    tool: Diagnosis | None = None,
     asks: str = "",
 ) -> Diagnosis:
     """Return the diagnosis of an agent with a driver.
 
     `told`: why it is silent, if its driver has said so. `doing`: the event that says what it is at. `silent`: seconds
-    since its last sign of life. `idles`: what its tool has started is known not to move, so that what moves is the
-    agent itself. `asks`: the question that it has put to a person, and that is open.
+    since its last sign of life. `tool`: what the kernel shows of the processes that its tool has started; None: there
+    are none. `asks`: the question that it has put to a person, and that is open.
     """
     if (stopped := as_stopped(seen)) is not None:
         return stopped
@@ -73,16 +84,38 @@ def of_driven_agent(
     if told is not None:
         return _as_told(seen, told)
     phase = str((doing or {}).get("phase"))
-    if phase in AT_WORK and seen.cause not in _OWN and not (idles and seen.cause in _MOVES):
+    if phase in AT_WORK and tool is not None:
+        return _of_tool(tool, _called(doing))
+    if phase in AT_WORK and seen.cause not in _OWN:
         return seen
     since = f"no sign of life for {human(silent)}"
     if phase in AT_WORK:
-        what = str((doing or {}).get("message") or "a tool").removesuffix(".")
-        return seen._replace(
-            state=UNSURE, cause=causes.UNKNOWN.name, reason=f"a tool call, {since}: {what}", evidence={}
-        )
+        reason = f"a tool call, {since}: {_called(doing)}"
+        return seen._replace(state=UNSURE, cause=causes.UNKNOWN.name, reason=reason, evidence={})
     reason = f"the agent is {phase or 'starting'}, {since}"
     return seen._replace(state=UNSURE, cause=causes.NETWORK.name, reason=reason, evidence={})
+
+
+def _called(doing: dict[str, Any] | None) -> str:
+    """What people call the tool that is in flight."""
+    event = doing or {}
+    return str(event.get("command") or event.get("title") or event.get("message") or "a tool").removesuffix(".")
+
+
+def _of_tool(tool: Diagnosis, name: str) -> Diagnosis:
+    """What the processes of a tool wait for, with the tool's name."""
+    return tool._replace(reason=f"{name}: {tool.reason}")
+
+
+def with_tool(told: dict[str, Any], tool: dict[str, Any] | None) -> dict[str, Any]:
+    """Return why an agent is silent, as its driver says, and what its tool waits for, as the kernel shows it.
+
+    `tool`: the diagnosis of the processes that its tool has started; None: it has none, and the driver's word stands.
+    """
+    if tool is None:
+        return told
+    reason = f"{told.get('reason')}; {tool['reason']}" if told.get("reason") else tool["reason"]
+    return tool | {"reason": reason, "evidence": mapping_of(told, "evidence") | mapping_of(tool, "evidence")}
 
 
 def of_proxied_agent(seen: Diagnosis, told: dict[str, Any] | None = None) -> Diagnosis:
@@ -95,13 +128,16 @@ def of_proxied_agent(seen: Diagnosis, told: dict[str, Any] | None = None) -> Dia
     return seen._replace(state=UNSURE, cause=causes.UNKNOWN.name, reason=reason, evidence={})
 
 
-def of_silent_turn(seen: Diagnosis, *, busy: bool) -> Diagnosis:
-    """Return why a turn behind a proxy is silent; `busy`: a tool runs. An empty reason: it is not known."""
+def of_silent_turn(seen: Diagnosis, *, busy: bool, tool: Diagnosis | None = None) -> Diagnosis:
+    """Return why a turn behind a proxy is silent. An empty reason: it is not known.
+
+    `busy`: a tool runs. `tool`: what the kernel shows of the processes that it has started; None: there are none.
+    """
     if (stopped := as_stopped(seen)) is not None:
         return stopped
     if busy:
-        own = seen.cause in _OWN
-        return seen._replace(state=UNSURE, cause=causes.UNKNOWN.name, reason="", evidence={}) if own else seen
+        nothing = seen._replace(state=UNSURE, cause=causes.UNKNOWN.name, reason="", evidence={})
+        return nothing if tool is None else tool
     peer = f" ({seen.reason})" if seen.cause == causes.NETWORK.name else ""
     reason = f"no tool is running, and its model has sent nothing{peer}"
     return seen._replace(state=HUNG, cause=causes.NETWORK.name, reason=reason, evidence={})

@@ -146,7 +146,8 @@ def _pidfd(view: SampleView, process: ProcessSample, fd: int) -> Wait:
 def _master(view: SampleView, process: ProcessSample) -> Wait:
     """The wait of a program that has made a terminal for others, such as `script`, `expect` and tmux."""
     users = view.terminals.get(process.pid, ())
-    if not users:
+    if not any(view.sample.processes[pid].tty in view.made_by(process.pid) for pid in users):
+        # A line, at which no session sits: any process may open it by its name.
         return Wait("other", "waits for the terminal that it made", ends=None)
     return Wait("terminal", f"waits for {view.names(users)} on the terminal that it made", users)
 
@@ -159,8 +160,8 @@ def _pipe(view: SampleView, process: ProcessSample, fd: int, target: str, writin
     name = "a pipe" if target.startswith("pipe:") else f"the FIFO {target}"
     channel, where = (STDIN, "stdin") if fd == 0 else (DESCRIPTOR, f"descriptor {fd}")
     stranger = strangers(pipe.outside)
-    # A FIFO has a name: any process may open it, write a line and close it again.
-    reachable = not writing and not target.startswith("pipe:") and not target.endswith(" (deleted)")
+    # A FIFO has a name: any process may open it, write a line or read what is in it, and close it again.
+    reachable = not target.startswith("pipe:") and not target.endswith(" (deleted)")
     if partners:
         names = view.names(partners)
         until = None if pipe.outside or reachable else FOREVER
@@ -182,7 +183,8 @@ def _pipe(view: SampleView, process: ProcessSample, fd: int, target: str, writin
         text = f"waits for {stranger} outside to write to its {where}"
         return Wait(kind, text, ends=None, channel=channel, stranger=True)
     if own and reachable:
-        text = f"waits for {name} of which it holds both ends itself, and to which any process may write"
+        does = "which any process may read" if writing else "to which any process may write"
+        text = f"waits for {name} of which it holds both ends itself, and {does}"
         return Wait("fifo", text, ends=None, channel=FIFO)
     if own:
         return Wait("self_pipe", f"waits for {name} of which it holds both ends") if single else None

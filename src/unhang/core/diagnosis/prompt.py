@@ -17,7 +17,7 @@ from unhang.core.diagnosis.runtimes import own_threads
 from unhang.core.diagnosis.samples import FOREVER, FullSample, ProcessSample, Thread
 from unhang.core.diagnosis.screen import full_screen, last_line, line_at_cursor, looks_like_a_question, unfinished
 from unhang.core.diagnosis.syscalls import wait_of
-from unhang.core.diagnosis.waits import TERMINAL, SampleView, Wait, dead, terminal_number
+from unhang.core.diagnosis.waits import TERMINAL, SampleView, Wait, is_dead, terminal_number
 from unhang.core.plain_text import quoted, visible
 
 # What a thread waits for that waits for its fellows only.
@@ -28,7 +28,6 @@ class NeedsInput(NamedTuple):
     """A process that waits for input, and what it asks."""
 
     pid: int
-    comm: str
     channel: str  # where the answer is expected: waits.TERMINAL, STDIN or DESCRIPTOR
     prompt: str  # the last line on the screen; may be empty
     password: bool
@@ -73,7 +72,7 @@ def asks(view: SampleView, *, attended: bool = False) -> NeedsInput | None:
     at = _Prompt(sample.screen, line, password)
     newest = sorted(sample.processes.values(), key=lambda each: (each.start, each.pid), reverse=True)
     for process in newest:
-        if dead(process) or not in_foreground(sample, process):
+        if is_dead(process) or not in_foreground(sample, process):
             continue
         for thread in sorted(process.threads, key=lambda each: (each.tid != process.pid, each.tid)):
             wait = wait_of(view, process, thread)
@@ -87,7 +86,7 @@ def asks(view: SampleView, *, attended: bool = False) -> NeedsInput | None:
                     at = at._replace(line=line_at_cursor(sample.screen))  # the last line is tmux's own, with its clock
                 return _asked(process, wait, at, nested)
     for process in newest:
-        if not process.hidden or dead(process) or terminal is None or not process.tty:
+        if not process.hidden or is_dead(process) or terminal is None or not process.tty:
             continue
         if terminal.foreground in (0, process.pgid) and (password or question):
             return _asked(process, Wait("input", "waits for input on its terminal", channel=TERMINAL), at)
@@ -129,11 +128,11 @@ def in_foreground(sample: FullSample, process: ProcessSample) -> bool:
 
 
 def _asked(process: ProcessSample, wait: Wait, at: _Prompt, nested: bool = False) -> NeedsInput:
-    endless = not wait.stranger and (wait.ends is None or wait.ends == FOREVER)
+    endless = not wait.stranger and wait.ends == FOREVER
     if wait.channel != TERMINAL:
-        return NeedsInput(process.pid, process.comm, wait.channel, at.line, False, visible(wait.text), endless)
+        return NeedsInput(process.pid, wait.channel, at.line, False, visible(wait.text), endless)
     what = f"waits for {'a password' if at.password else 'input'} on its terminal"
     if full_screen(at.raw) and not nested:
         what = f"waits for keys on its terminal, in {visible(process.comm)}, which fills the screen"
     reason = f"{what}: {quoted(at.line)}" if at.line else what
-    return NeedsInput(process.pid, process.comm, TERMINAL, at.line, at.password, reason, endless)
+    return NeedsInput(process.pid, TERMINAL, at.line, at.password, reason, endless)

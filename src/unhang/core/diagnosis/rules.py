@@ -20,10 +20,10 @@ from unhang.core.diagnosis.assemble import Finding, finish
 from unhang.core.diagnosis.progress import CPU_SHARE, PAUSES
 from unhang.core.diagnosis.prompt import NeedsInput, asks
 from unhang.core.diagnosis.samples import FOREVER, FullSample, ProcessSample, Thread
-from unhang.core.diagnosis.standstill import CHAIN, WINDOW, Blocked, blocked_in, place_of, proof
+from unhang.core.diagnosis.standstill import CHAIN, WINDOW, Blocked, all_seen, blocked_in, place_of, proof
 from unhang.core.diagnosis.time_left import in_time
 from unhang.core.diagnosis.verdict import ALIVE, HUNG, UNSURE, Diagnosis
-from unhang.core.diagnosis.waits import TERMINAL, SampleView, Wait, dead, holder_of, named
+from unhang.core.diagnosis.waits import TERMINAL, SampleView, Wait, holder_of, is_dead, named
 from unhang.core.sizes import human_rate
 
 # A timer that fires within two minutes is a pause between steps; retry loops back off to about a minute.
@@ -58,7 +58,7 @@ def _vetoed(finding: Finding, activity: Activity) -> Finding:
 
 def _judge(view: SampleView, earlier: SampleView, activity: Activity, blocked: list[Blocked]) -> Finding:
     sample = view.sample
-    if all(dead(process) for process in sample.processes.values()):
+    if all(is_dead(process) for process in sample.processes.values()):
         return Finding(UNSURE, causes.UNKNOWN, "nothing of it is left running")
     asked = asks(view)
     if asked is not None and not activity.strong:
@@ -83,13 +83,29 @@ def _asked(asked: NeedsInput, earlier: SampleView, view: SampleView, blocked: li
     waits = asked.endless and (asked.channel == TERMINAL or all(each.steady for each in mine))
     above = _above(view, asked.pid)
     # Another thread that may go on makes it a live job that also asks something.
-    sure = steady and waits and not any(_besides(each, asked.pid, above, raw) for each in blocked)
+    besides = any(_besides(each, asked.pid, above, raw) for each in blocked)
+    sure = steady and waits and all_seen(view) and not besides
+    if not sure and (owed := _owed(mine)) is not None:
+        process = view.sample.processes[asked.pid]
+        return Finding(UNSURE, causes.NETWORK, f"{named(process)} {owed.text}", asked.pid, owed)
     return Finding(HUNG if sure else UNSURE, causes.INPUT, asked.reason, asked.pid, evidence=evidence)
 
 
+def _owed(mine: list[Blocked]) -> Wait | None:
+    """The wait for an answer beside the one for input: a connection on which the job has spoken last."""
+    for wait in (wait for each in mine for wait in each.wait.beside):
+        seen = wait.socket
+        if seen is None or seen.since_send is None or seen.since_receive is None or not seen.sent:
+            continue
+        if seen.state == "ESTABLISHED" and (not seen.received or seen.since_send < seen.since_receive):
+            return wait
+    return None
+
+
 def _besides(each: Blocked, asks: int, above: set[int], raw: bool) -> bool:
-    """May this thread go on, prompt or no prompt? A connection or a timer that the asking loop watches beside the
-    terminal may not; an alarm may, except in an editor or line editor, which has such for its own housekeeping."""
+    """May this thread go on, prompt or no prompt? A timer that the asking loop watches beside the terminal may not; an
+    alarm may, except in an editor or line editor, which draws itself anew in a window of another size, and has alarms
+    for its own housekeeping."""
     if each.wait.stranger:
         return True
     unseen = each.wait.kind in ("hidden", "unknown") and not each.thread.syscall
@@ -97,7 +113,8 @@ def _besides(each: Blocked, asks: int, above: set[int], raw: bool) -> bool:
         return False  # a daemon that cannot be looked into (ssh-agent), and that did nothing meanwhile
     if each.process.pid != asks:
         return each.hope
-    if (each.process.catches_alarm or each.process.timers) and not raw:
+    edits = raw and (each.process.catches_other or each.process.catches_all)
+    if (each.process.catches_alarm or each.process.timers) and not edits:
         return True
     return each.wait.kind not in ("input", "hidden", "signal") and each.wait.open_ended
 
@@ -165,7 +182,7 @@ def _only_works(view: SampleView, activity: Activity) -> bool:
 
 
 def _busiest(view: SampleView, activity: Activity) -> str:
-    live = {pid: process for pid, process in view.sample.processes.items() if not dead(process)}
+    live = {pid: process for pid, process in view.sample.processes.items() if not is_dead(process)}
     pid = max(activity.by_pid, key=lambda each: (activity.by_pid[each], -each), default=None)
     count = len(live)
     if pid is None or activity.by_pid[pid] * 2 < activity.cpu or pid not in live:
@@ -297,9 +314,9 @@ def _leak(view: SampleView, finding: Finding, blocked: list[Blocked]) -> Finding
     if leader is None:
         return finding
     process = view.sample.processes.get(leader)
-    if process is not None and not dead(process):
+    if process is not None and not is_dead(process):
         return finding
-    left = [each for each in view.sample.processes.values() if not dead(each)]
+    left = [each for each in view.sample.processes.values() if not is_dead(each)]
     names = ", ".join(named(each) for each in sorted(left, key=lambda each: each.pid)[:3])
     state = finding.state
     if finding.cause is causes.TIMER and left and all(each.comm in PAUSES for each in left) and _sleep_long(blocked):

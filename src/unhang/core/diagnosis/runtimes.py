@@ -39,12 +39,22 @@ LONGEST = 1_000_000.0
 SWITCH = 0.1
 # OCaml's tick, in seconds.
 TICK = 0.05
-# The JVM's own threads tick for ever, also under a deadlock. Names as the kernel cuts them, at 15 characters.
-_JVM_THREADS = (
-    "VM Thread", "VM Periodic Tas", "GC Thread", "G1 ", "Reference Handl", "Finalizer", "Signal Dispatch",
-    "Service Thread", "Monitor Deflati", "C1 CompilerThre", "C2 CompilerThre", "Notification T",
-    "Common-Cleaner", "Sweeper thread", "ZGC", "Shenandoah", "Attach Listener",
-)  # fmt: skip
+# The JVM's own threads tick for ever, also under a deadlock. Names as the kernel cuts them, at 15 characters. There is
+# one of each of the first, made before the program can name one of its own so; the others are numbered.
+_JVM_SINGLE = frozenset({
+    "VM Thread", "VM Periodic Tas", "G1 Main Marker", "G1 Service", "Reference Handl", "Finalizer", "Signal Dispatch",
+    "Service Thread", "Monitor Deflati", "Notification Th", "Common-Cleaner", "Sweeper thread", "Attach Listener",
+    "ZDirector", "ZDriver", "ZStat", "ZUncommitter", "ZUnmapper", "Shenandoah Cont",
+})  # fmt: skip
+_JVM_SEVERAL = (
+    "GC Thread#",
+    "G1 Conc#",
+    "G1 Refine#",
+    "C1 CompilerThre",
+    "C2 CompilerThre",
+    "ZWorker#",
+    "Shenandoah GC T",
+)
 # The names of BEAM's threads, before and since OTP 26.
 _ERLANG_THREADS = ("sys_sig_dispatc", "erts_ssig_disp")
 _SCHEDULERS = "_scheduler", "erts_sched_"
@@ -76,9 +86,15 @@ def own_threads(process: ProcessSample) -> list[Thread]:
         return [each for each in living if not is_tick(process.pid, each)]
     if process.runtime == HASKELL:
         return [each for each in living if each.comm != _HASKELL_TICKER]
-    if any(thread.comm == "VM Thread" for thread in process.threads):
-        return [each for each in living if not each.comm.startswith(_JVM_THREADS)]
+    if process.runtime == JVM:
+        first = {each.comm: each.tid for each in sorted(living, key=lambda one: one.tid, reverse=True)}
+        return [each for each in living if not _is_jvms(each, first[each.comm])]
     return living
+
+
+def _is_jvms(thread: Thread, first: int) -> bool:
+    """Whether a thread is the JVM's own; `first` is the oldest of those that have its name."""
+    return thread.comm.startswith(_JVM_SEVERAL) or (thread.comm in _JVM_SINGLE and thread.tid == first)
 
 
 def _sysmon(process: ProcessSample, living: list[Thread]) -> Thread | None:
@@ -103,7 +119,7 @@ def is_tick(pid: int, thread: Thread) -> bool:
     return selects and thread.tid != pid and not thread.unseen and thread.timeout == TICK
 
 
-def parked(process: ProcessSample, thread: Thread) -> bool:
+def is_parked(process: ProcessSample, thread: Thread) -> bool:
     """Return whether it is an idle thread of Go: the goroutines that it ran wait, or there are none for it."""
     return process.runtime == GO and thread.timeout == FOREVER and not thread.shared
 

@@ -35,8 +35,8 @@ class Thread(NamedTuple):
     owner: int | None = None  # thread that holds that lock, where the lock says so
     shared: bool = False  # the lock word may be another process's to release
     child: int | None = None  # the one child it waits for; None for any
+    traces: bool = False  # it waits as a tracer does, for what it traces as well as for its children
     path: str = ""  # the file it is opening
-    reachable: bool = False  # another process may open the other end of the FIFO that it is opening, at any moment
     hangups: tuple[int, ...] = ()  # descriptors of which it waits for the other end to be closed, and for nothing else
     unseen: bool = False  # the set it waits for could not be read whole
     common: str = ""  # what it waits for that processes share: a key of `FullSample.commons`
@@ -85,9 +85,11 @@ class ProcessSample(NamedTuple):
     catches_alarm: bool = False  # has a handler for SIGALRM: a pause may end by itself
     catches_signal: bool = False  # has a handler for a signal that another process, or a descriptor, sends to wake it
     catches_other: bool = False  # has one for a signal that wakes only a program that waits for nothing else
+    catches_reload: bool = False  # has one for SIGHUP beside those of an end: it reads settings again, or cleans up
     catches_all: bool = False  # handles nearly every signal, so that nothing tells which of them it means
     background: bool = False  # ignores SIGINT and SIGQUIT, as a command does that a shell has started with &
     tracer: int = 0  # the process that traces it
+    tracees: tuple[tuple[int, str], ...] = ()  # processes outside that it traces, where it waits for those
     timers: bool = False  # has made timers that send it signals (timer_create); whether they are set is not shown
     # Of the descriptors that one of its threads waits for:
     timerfds: dict[int, float] = {}  # noqa: RUF012 - seconds until each fires; FOREVER: it is not set
@@ -110,6 +112,7 @@ class Socket(NamedTuple):
     received: int | None = None
     sent: int | None = None
     since_receive: float | None = None
+    since_send: float | None = None
     unread: int = 0  # bytes that have come, and that its process has not read
     peer: str = ""  # link of the other end, where that is on this machine and known
     segments: int | None = None  # with data, received

@@ -18,12 +18,13 @@ from typing import NamedTuple
 
 from unhang.core.diagnosis import causes
 from unhang.core.diagnosis.assemble import Finding
+from unhang.core.diagnosis.descriptors import RINGS
 from unhang.core.diagnosis.runtimes import RUBY, own_threads, wants_gil
-from unhang.core.diagnosis.samples import FullSample, ProcessSample, Thread
+from unhang.core.diagnosis.samples import FOREVER, FullSample, ProcessSample, Thread
 from unhang.core.diagnosis.syscalls import or_for_a_signal, wait_of
 from unhang.core.diagnosis.verdict import HUNG, UNSURE
 from unhang.core.diagnosis.wait_graph import mutex_ring, ring
-from unhang.core.diagnosis.waits import SampleView, Wait, dead, for_gil, named
+from unhang.core.diagnosis.waits import INTERNAL, SampleView, Wait, for_gil, is_dead, is_terminal, named
 
 # HotSpot looks for a taken monitor again after at most one second.
 RECHECK = 1.1
@@ -34,8 +35,12 @@ SURELY = 1.0
 # Programs that handle SIGUSR1 or SIGUSR2 to say how far they are, and then wait on as before.
 # man removes its files at a SIGHUP, and ends.
 REPORTERS = frozenset({"make", "gmake", "dd", "wget", "rsync", "tmux: server", "tmux: client", "man"})
+# It handles SIGALRM for the delays that it can put into a call, and ends nothing of what it traces.
+SHOWS_CALLS = frozenset({"strace"})
 # How Ruby waits for one of its own threads, or for nothing.
 OWN_WAITS = frozenset({"futex", "loop", "self_pipe"})
+# What a daemon waits in while it has nothing to do but to wait for a signal.
+RESTS = OWN_WAITS | {"signal", "parked"}
 # What merely passes the question on to another process.
 CHAIN = frozenset({"child", "pipe_read", "pipe_write", "peer", "terminal"})
 # Which wait to name when several may end: first what the outside owes, then what the tree owes itself.
@@ -77,17 +82,61 @@ def heeds_signals(process: ProcessSample) -> bool:
     return process.catches_signal and process.comm not in REPORTERS
 
 
-def for_a_signal(view: SampleView, process: ProcessSample, wait: Wait) -> bool:
-    """Return whether a signal may end this wait of a process that handles all of them, whichever it means.
+def waits_of(view: SampleView, process: ProcessSample) -> list[tuple[Thread, Wait]]:
+    """Return the threads of a process that count, and what each waits for. Where a signal, or a transfer that the
+    kernel makes for it, may come first, the wait is not endless.
+    """
+    seen = [(thread, wait_of(view, process, thread)) for thread in own_threads(process)]
+    rests = _rests_for_a_signal(view, process, [wait for _, wait in seen])
+    rings = any(held.startswith(RINGS) for held in process.fds.values())
+    found = []
+    for thread, wait in seen:
+        if rests or _for_a_signal(view, process, wait):
+            wait = or_for_a_signal(view, wait.on) if wait.on else wait._replace(ends=None)
+        elif rings and wait.ends == FOREVER:
+            wait = wait._replace(ends=None)  # it may write to what the thread reads
+        found.append((thread, wait))
+    return found
+
+
+def _rests_for_a_signal(view: SampleView, process: ProcessSample, waits: list[Wait]) -> bool:
+    """Whether it rests, has nothing else to wait for, and handles a signal that may have been meant for that.
+
+    A daemon reads its settings again at a SIGHUP; what removes its traces then, as at SIGQUIT, waits for something
+    else.
+    Without a terminal no program handles SIGCONT or SIGWINCH by chance.
+    """
+    beside_terminals = any(is_terminal(held) for held in process.fds.values())
+    meant = process.catches_reload or (process.catches_other and not beside_terminals)
+    if not meant or process.comm in REPORTERS or view.children.get(process.pid):
+        return False
+    return all(wait.kind in RESTS for wait in waits)
+
+
+def _for_a_signal(view: SampleView, process: ProcessSample, wait: Wait) -> bool:
+    """Whether a signal may end this wait of a process that handles all of them, whichever it means.
 
     A shell runs a trap while it waits for what it has started with &, and not before a command in the foreground ends.
     """
     if not process.catches_all:
         return False
     if process.runtime == RUBY:
-        return process.thread_count == 1 and wait.kind in OWN_WAITS
+        return wait.kind in OWN_WAITS and _all_in_ruby(process)
     below = view.children.get(process.pid, ())
     return wait.kind == "child" and all(view.sample.processes[pid].background for pid in below)
+
+
+def _all_in_ruby(process: ProcessSample) -> bool:
+    """Whether all threads of a Ruby program wait for each other, or for nothing: none for a descriptor of the program.
+
+    Ruby makes an error of it unless one of them sleeps without an end.
+    """
+    if process.thread_count == 1:
+        return True
+    return all(
+        each.syscall == "futex" or (each.reads and all(process.fds.get(fd) in INTERNAL for fd in each.reads))
+        for each in own_threads(process)
+    )
 
 
 def place_of(kind: str) -> tuple[int, int]:
@@ -101,26 +150,22 @@ def place_of(kind: str) -> tuple[int, int]:
 def blocked_in(view: SampleView, before: FullSample) -> list[Blocked]:
     """Return every thread that counts, with its wait and whether it has run since the look `before`."""
     found: list[Blocked] = []
-    tracers = {process.tracer for process in view.sample.processes.values()}
     for process in view.sample.processes.values():
-        if dead(process):
+        if is_dead(process):
             continue
-        if process.pid in tracers:  # a debugger's own timers end nothing of what it traces
-            process = process._replace(timers=False, catches_alarm=False)
+        if process.comm in SHOWS_CALLS:
+            process = process._replace(catches_alarm=False)
         mine: list[Blocked] = []
         old = before.processes.get(process.pid)
         if old is not None and old.start != process.start:
             old = None
         known = {thread.tid: thread for thread in old.threads} if old is not None else {}
         kept = old is not None and process.handovers is not None and old.handovers == process.handovers
-        for thread in own_threads(process):
+        for thread, wait in waits_of(view, process):
             was = known.get(thread.tid)
             woke = thread.switches - was.switches if was is not None else 0
             steady = was is not None and woke == 0 and (was.syscall, was.futex) == (thread.syscall, thread.futex)
             main = thread.tid == process.pid
-            wait = wait_of(view, process, thread)
-            if for_a_signal(view, process, wait):
-                wait = or_for_a_signal(view, wait.on) if wait.on else wait._replace(ends=None)
             if kept and wait.kind == "running" and was is not None and old is not None and wants_gil(old, was):
                 wait = for_gil()  # caught as it asked again: it has not got the lock since the look before
             # It asks every few milliseconds, and the lock says whether one of those that ask has got it.
@@ -142,12 +187,20 @@ def _monitors(mine: list[Blocked], old: ProcessSample | None, process: ProcessSa
     return [each._replace(wait=waits, steady=True) if each in short else each for each in mine]
 
 
+def all_seen(view: SampleView) -> bool:
+    """Return whether nothing of the tree was left out of the look."""
+    living = [process for process in view.sample.processes.values() if not is_dead(process) and not process.hidden]
+    return not view.sample.notes and all(len(process.threads) >= process.thread_count for process in living)
+
+
 def proof(view: SampleView, before: FullSample, blocked: list[Blocked], window: float) -> Finding | None:
     """Return the standstill and its root cause, or None where a thread may go on."""
-    if not blocked or window < WINDOW or view.sample.notes or any(each.hope or not each.steady for each in blocked):
+    if not blocked or window < WINDOW or not all_seen(view):
+        return None
+    if any(each.hope or not each.steady for each in blocked):
         return None
     seen = {each.process.pid for each in blocked}
-    if any(not dead(process) and process.pid not in seen for process in view.sample.processes.values()):
+    if any(not is_dead(process) and process.pid not in seen for process in view.sample.processes.values()):
         return None
     locks = [each for each in blocked if each.wait.kind == "lock"]
     if any(not _holders_are_still(view, before, each.process) for each in locks):
@@ -170,7 +223,7 @@ def _others_are_still(view: SampleView, before: FullSample) -> bool:
     """Whether the processes outside that hold a lock, and those below them, wait for ever and have not run."""
     around = SampleView.of(view.sample._replace(processes=view.sample.others, pipes={}))
     for holder in view.sample.others.values():
-        if dead(holder):
+        if is_dead(holder):
             continue
         if holder.hidden or not holder.threads or holder.thread_count > len(holder.threads):
             return False
@@ -178,12 +231,11 @@ def _others_are_still(view: SampleView, before: FullSample) -> bool:
             return False
         old = before.others.get(holder.pid)
         ran = {each.tid: each.switches for each in old.threads} if old is not None and old.start == holder.start else {}
-        for thread in own_threads(holder):
-            if ran.get(thread.tid) != thread.switches:
+        for thread, wait in waits_of(around, holder):
+            if ran.get(thread.tid) != thread.switches or wait.open_ended:
                 return False
-            wait = wait_of(around, holder, thread)
-            if wait.open_ended or for_a_signal(around, holder, wait):
-                return False
+            if any(holder.fds.get(fd) in INTERNAL for fd in thread.reads + thread.writes):
+                return False  # who shares its eventfd was not looked for
             if wait.kind in ("input", "stopped") or (wait.kind in CHAIN and not wait.on):
                 return False  # a person may type or continue it, or it waits for processes that were not looked at
     return True

@@ -47,6 +47,7 @@ _OF_AGENTS: dict[causes.Cause, tuple[str, ...]] = {
 }
 _OTHER_COMMAND = "cancel the turn, and ask for a command that ends by itself or has a timeout"
 _OF_ANY_AGENT = ("see what it did last in its events", _OTHER_COMMAND)
+_ASKS_NOTHING = "have the agent run it in a way that asks nothing"
 # A driver and a proxy name no peer: where the kernel has seen one, it is that of a command of the agent.
 _OF_ITS_COMMAND = ("check {peer}, which a command of the agent waits for", _OTHER_COMMAND)
 
@@ -57,10 +58,24 @@ def suggestions_for_agent(diagnosis: dict[str, Any], words: Mapping[str, str] = 
     """
     cause = causes.cause_of(diagnosis)
     pid = integer_of(diagnosis, "evidence", "pid")
-    of_command = cause is causes.NETWORK and bool(pid)
-    lines = _OF_ITS_COMMAND if of_command else _OF_AGENTS.get(cause, _OF_ANY_AGENT)
-    named = {**words, "pid": str(pid or "PID"), "peer": _peer(diagnosis)}
-    return [line.format_map(named) for line in lines]
+    if pid and (found := suggestions_for_command_of_agent(diagnosis)):
+        return found
+    named = {**words, "pid": str(pid or "PID")}
+    return [line.format_map(named) for line in _OF_AGENTS.get(cause, _OF_ANY_AGENT)]
+
+
+def suggestions_for_command_of_agent(diagnosis: dict[str, Any]) -> list[str]:
+    """Return what to do about a command that an agent has started, from the diagnosis of its processes.
+
+    Empty: nothing but what holds for any command.
+    """
+    cause = causes.cause_of(diagnosis)
+    if cause is causes.NETWORK:
+        return [line.format(peer=_peer(diagnosis)) for line in _OF_ITS_COMMAND]
+    if cause is causes.INPUT:
+        habit = _habit(diagnosis, text_of(diagnosis, "evidence", "prompt"))
+        return [f"its command waits for input that no person can give: {habit or _ASKS_NOTHING}", _OTHER_COMMAND]
+    return []
 
 
 def suggestions(

@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 from unhang.core.diagnosis.descriptors import descriptors
-from unhang.core.diagnosis.runtimes import parked, polls_for_ever, scheduler_rests, wants_gil
+from unhang.core.diagnosis.runtimes import is_parked, polls_for_ever, scheduler_rests, wants_gil
 from unhang.core.diagnosis.samples import FOREVER, ProcessSample, Thread
 from unhang.core.diagnosis.time_left import in_time
 from unhang.core.diagnosis.waits import (
     FIFO,
     SampleView,
     Wait,
-    dead,
     ends_of,
     for_gil,
     for_lock,
     for_loop,
     for_timer,
+    is_dead,
     is_terminal,
+    strangers,
 )
 
 # SIGINT, SIGQUIT, SIGTERM and SIGCHLD, as bits: what waits for one of these waits for its own end or a child's.
 ENDS = 1 << 1 | 1 << 2 | 1 << 14 | 1 << 16
-# SIGUSR1, SIGUSR2, SIGALRM, SIGCONT, SIGURG, SIGWINCH, SIGIO, SIGPWR and the real-time signals: these come from a
-# timer, a descriptor or another process, and make the program go on.
-WAKES = 1 << 9 | 1 << 11 | 1 << 13 | 1 << 17 | 1 << 22 | 1 << 27 | 1 << 28 | 1 << 29 | (1 << 64) - (1 << 33)
+# SIGHUP, SIGUSR1, SIGUSR2, SIGALRM, SIGCONT, SIGTTIN, SIGTTOU, SIGURG, SIGWINCH, SIGIO, SIGPWR and the real-time
+# signals: these come from a timer, a descriptor or another process, and make the program go on.
+WAKES = (1 << 64) - (1 << 33) | sum(1 << number - 1 for number in (1, 10, 12, 14, 18, 21, 22, 23, 28, 29, 30))
 WAITS_FOR_SIGNAL = frozenset({"pause", "rt_sigsuspend", "rt_sigtimedwait"})
 SLEEPS = frozenset({"nanosleep", "clock_nanosleep"})
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
@@ -87,6 +88,8 @@ def _called(view: SampleView, process: ProcessSample, thread: Thread) -> Wait:
         return descriptors(view, process, thread)
     if name in SETS:  # an empty one
         ends = ends_of(thread)
+        if ends == FOREVER and process.catches_other:
+            return _signal(view, process, thread)
         return for_timer(ends) if ends != FOREVER else for_loop(view, process, ends)
     return Wait("unknown", f"is in {name}", ends=None)
 
@@ -113,6 +116,9 @@ def _stopped(view: SampleView, process: ProcessSample, thread: Thread) -> Wait:
 
 def _child(view: SampleView, process: ProcessSample, thread: Thread) -> Wait:
     below = view.children.get(process.pid, ())
+    if thread.traces and process.tracees:
+        text = f"waits for {strangers(process.tracees)} outside of the job, which it traces"
+        return Wait("other", text, ends=None, stranger=True)
     if thread.child is not None and thread.child in view.sample.processes:
         below = (thread.child,)
     if not below:
@@ -182,7 +188,7 @@ def _futex(view: SampleView, process: ProcessSample, thread: Thread) -> Wait:
     if thread.timeout != FOREVER:
         ends = None if thread.timeout is None else ends_of(thread)
         return for_timer(ends, before="waits for another thread, ")
-    if parked(process, thread):
+    if is_parked(process, thread):
         return Wait("parked", "has nothing to run: its goroutines wait")
     if thread.shared:
         return _common(view, process, thread, "a lock in shared memory")
@@ -200,7 +206,7 @@ def _common(view: SampleView, process: ProcessSample, thread: Thread, what: str)
         # A message is no lock: what is said of one must not send the reader to look for a holder.
         return Wait("other" if thread.syscall.startswith("msg") else "common", f"waits for {what}{whose}", ends=None)
     others_inside = tuple(pid for pid in common.inside if pid != process.pid and pid in view.sample.processes)
-    alive = tuple(pid for pid in others_inside if not dead(view.sample.processes[pid]))
+    alive = tuple(pid for pid in others_inside if not is_dead(view.sample.processes[pid]))
     if alive:
         return Wait("common", f"waits for {what} that only {view.names(alive)} could give", alive)
     return Wait("common", f"waits for {what} that no other process could give any more")
@@ -209,5 +215,5 @@ def _common(view: SampleView, process: ProcessSample, thread: Thread, what: str)
 def _opening(thread: Thread) -> Wait:
     if "fifo" in thread.wchan or "partner" in thread.wchan:
         text = f"opens the FIFO {thread.path or '?'}, and no process opens its other end"
-        return Wait("fifo", text, ends=None if thread.reachable else FOREVER, channel=FIFO)
+        return Wait("fifo", text, ends=None, channel=FIFO)
     return Wait("disk", f"opens {thread.path or 'a file'}", ends=None)

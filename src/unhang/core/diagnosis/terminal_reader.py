@@ -9,7 +9,7 @@ from __future__ import annotations
 from unhang.core.diagnosis.prompt import in_foreground
 from unhang.core.diagnosis.samples import FullSample, ProcessSample, Thread
 from unhang.core.diagnosis.syscalls import SLEEPS
-from unhang.core.diagnosis.waits import dead, is_terminal
+from unhang.core.diagnosis.waits import is_dead, is_terminal
 
 READS = "reads"  # a thread waits for the terminal
 UNSEEN = "unseen"  # what a thread waits for cannot be seen
@@ -30,7 +30,7 @@ def reading_of(sample: FullSample) -> str:
         return UNSEEN
     found = {BUSY}
     for process in sample.processes.values():
-        if not dead(process) and in_foreground(sample, process):
+        if not is_dead(process) and in_foreground(sample, process):
             found |= _readings(process)
     return next(each for each in (READS, UNSEEN, NAPS, BUSY) if each in found)
 

@@ -63,7 +63,7 @@ class SampleView(NamedTuple):
             for target in set(process.fds.values()):
                 if target.startswith("socket:"):
                     holders.setdefault(target, []).append(pid)
-            if not dead(process):
+            if not is_dead(process):
                 children.setdefault(process.ppid, []).append(pid)
         terminals: dict[int, list[int]] = {}
         for path, masters in sample.masters.items():
@@ -77,6 +77,10 @@ class SampleView(NamedTuple):
             {pid: tuple(sorted(set(pids))) for pid, pids in terminals.items()},
         )
 
+    def made_by(self, pid: int) -> set[int]:
+        """Return the numbers of the terminals whose masters a process holds, as a stat line writes them."""
+        return {terminal_number(path) for path, masters in self.sample.masters.items() if pid in masters}
+
     def names(self, pids: tuple[int, ...]) -> str:
         """Return up to three processes of the tree, for people."""
         return ", ".join(named(self.sample.processes[pid]) for pid in pids[:3])
@@ -87,7 +91,7 @@ def named(process: ProcessSample) -> str:
     return f"{process.comm} [{process.pid}]"
 
 
-def dead(process: ProcessSample) -> bool:
+def is_dead(process: ProcessSample) -> bool:
     """Return whether it has ended. A process whose first thread has ended lives on in the others."""
     return process.state in ("Z", "X") and process.thread_count <= 1
 
