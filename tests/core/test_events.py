@@ -138,7 +138,7 @@ def _plausible(event: dict[str, Any]) -> dict[str, Any]:
     return event | fixed
 
 
-def test_the_view_of_a_whole_life() -> None:
+def test_the_view_follows_a_job_through_its_whole_life() -> None:
     life = [
         ev.started(42, "make", {"idleMs": {"value": 1000, "source": "argument"}}),
         ev.output("stdout", 10, 0),

@@ -47,6 +47,17 @@ def test_each_kind_has_its_words_and_quotes_what_others_said() -> None:
     assert text(CANCELLED) == "was cancelled"
 
 
+def test_an_end_says_what_was_left_running_and_is_ended_with_it() -> None:
+    left: dict[str, Any] = {
+        "leaked": True,
+        "leftovers": [{"pid": 5, "command": f"serve {name}"} for name in ("a", "b", "c")],
+    }
+    assert text(DONE | left) == 'finished with 0 after 1s; left running and ended: "serve a", "serve b"'
+    one = left | {"leftovers": left["leftovers"][:1], "survivors": [{"pid": 5}]}
+    assert text(FAILED | one) == 'finished with 3 after 1m 1s; left running and not ended by SIGKILL: "serve a"'
+    assert text(DONE | {"leaked": True}) == text(DONE)  # only its output was held open
+
+
 def test_what_is_over_is_not_told() -> None:
     assert text(OUTPUT) is None
     assert text(PROMPT, OUTPUT) is None

@@ -21,7 +21,7 @@ def test_it_fits_and_is_one_line(at: Standing, width: int) -> None:
     assert line.isprintable()
 
 
-def test_what_is_said() -> None:
+def test_the_line_says_age_progress_doing_and_what_ends_it_and_shortens() -> None:
     at = Standing("web", 72.0, 100.0, "compiling main.c", 228.0, "unless output comes")
     line = live_line(at, 100)
     assert line == "web  1m 12s  ███████░░░ usually 1m 40s  compiling main.c  ends in 3m 48s unless output comes"

@@ -61,6 +61,27 @@ MASKED = {
     "echo ghp_SECRET0123456789abcdef": "echo ***",
     "x sk-proj-SECRET0123456789abcd": "x ***",
     "x eyJSECRET012.eyJSECRET012.SECRET": "x ***",
+    "curl -ume:SECRET https://h/": "curl -ume:*** https://h/",
+    "curl --user=me:SECRET u": "curl --user=me:*** u",
+    "curl -b sid=SECRET u": "curl -b *** u",
+    "curl --cookie 'a=b; sid=SECRET' u": "curl --cookie *** u",
+    "curl --cookie=sid=SECRET u": "curl --cookie=*** u",
+    "curl -H 'Cookie: a=b; sid=SECRET' u": "curl -H 'Cookie: ***' u",
+    "curl -H 'Authorization: AWS4-HMAC-SHA256 Credential=a/b, Signature=SECRET' u": (
+        "curl -H 'Authorization: AWS4-HMAC-SHA256 ***' u"
+    ),
+    "curl 'https://h/f?sv=1&sig=SECRET%3D&x=1'": "curl 'https://h/f?sv=1&sig=***&x=1'",
+    "wget https://h/f?X-Amz-Date=1&X-Amz-Signature=SECRET": "wget https://h/f?X-Amz-Date=1&X-Amz-Signature=***",
+    "curl https://api.telegram.org/bot123456789:AASECRETSECRETSECRETSECRETSECRETSEC/getMe": (
+        "curl https://api.telegram.org/***/getMe"
+    ),
+    "curl -d x https://hooks.slack.com/services/T01/B02/SECRET": "curl -d x https://***",
+    "echo '-----BEGIN RSA PRIVATE KEY-----\nSECRET\n-----END RSA PRIVATE KEY-----' > k": (
+        "echo '-----BEGIN RSA PRIVATE KEY-----***-----END RSA PRIVATE KEY-----' > k"
+    ),
+    "x sk_live_SECRET0123456789ab": "x ***",
+    "x xapp-1-A0-SECRET0123": "x ***",
+    "x ya29.SECRET0123456789abcdef": "x ***",
 }
 # what is no secret, or is not shown anyway
 SHOWN = (
@@ -71,6 +92,7 @@ SHOWN = (
     *("curl http://[::1]:8080/x@y", "scp a@b:c d", "npm install @scope/pkg", "mysql -p db", "mysql -u root -P 3306"),
     *("docker run -p 8080:80 img", "curl --user me u", "MAX_TOKENS=100 make", "KEYBOARD=us make", "make KEY=1"),
     *("SSH_AUTH_SOCK=/tmp/a make", "AWS_ACCESS_KEY_ID=x make", "TOKEN=$X make", 'TOKEN="$X" make', "a --token $TOKEN"),
+    *("curl -b jar.txt -ume u", "curl --user=me u", "curl -o both http://h/a?signal=1", "man -S 2 signature"),
     *("TOKEN=$(cat f) make", "ssh-keygen -p -f key", "monkey=1 make", "compass compile", "x: y", "a=b", "", " ", "'"),
 )
 
@@ -90,7 +112,7 @@ def test_what_is_no_secret_is_shown(line: str) -> None:
 def test_words_are_masked_each_by_itself() -> None:
     argv = ["curl", "-H", "Authorization: Bearer a b", "--password", "a 'b", "--data", "token=a b&c", "--key", "x y"]
     assert mask.arguments(argv) == [
-        *("curl", "-H", "Authorization: Bearer *** b", "--password", "***", "--data", "token=***", "--key", "x y")
+        *("curl", "-H", "Authorization: Bearer ***", "--password", "***", "--data", "token=***", "--key", "x y")
     ]
     assert mask.arguments(["sh", "-c", "PASSWORD=x y"]) == ["sh", "-c", "PASSWORD=*** y"]
     assert mask.arguments(["make", "-j8"]) == ["make", "-j8"]
@@ -155,6 +177,19 @@ def test_a_secret_is_masked_whatever_stands_around_it(before: str, named: str, a
     end = "@h" if "://" in named else "'" if "'" in named else ""
     text = f"{before} ; {named}hunter2hunter2{end} ; {after}"
     assert "hunter2hunter2" not in mask.line(text)
+
+
+@pytest.mark.parametrize("quote", ["'", '"'])
+@pytest.mark.parametrize("named", ["--token=", "--password ", "API_KEY="])
+@pytest.mark.parametrize(
+    "around", ["x {}; y", "x {}&& y", "(x {})", "x=$(y {})", "asks {}. Answer", "{{{}}}", "x {},", "x a{}b"]
+)
+def test_a_secret_in_quotes_is_masked_whatever_touches_them(around: str, named: str, quote: str) -> None:
+    text = around.format(f"{quote}next: push {named}hunter2hunter2{quote}")
+    assert "hunter2hunter2" not in mask.line(text)
+    assert mask.line(text).count(quote) == 2
+    assert "hunter2hunter2" not in " ".join(mask.arguments(["sh", "-c", text]))
+    assert "hunter2hunter2" not in " ".join(mask.arguments(["tool", text]))
 
 
 def test_every_text_of_a_value_is_masked_by_what_it_says_and_by_its_name() -> None:

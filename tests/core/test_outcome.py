@@ -90,6 +90,16 @@ def test_survivors_are_named() -> None:
     assert "1 process" in end.message
 
 
+@pytest.mark.parametrize(
+    "ending", [{}, {"exit_code": 3}, {"ending": act.CANCELLED, "cancelled_by": "SIGINT"} | BY_TERM]
+)
+def test_what_a_leader_left_running_is_named_however_it_ended(ending: dict[str, Any]) -> None:
+    left = {"leaked": True, "leftovers": [{"pid": 7, "command": "sleep 100"}], "mode": "soft", "interrupted": True}
+    message = outcome.ended(outcome.Facts(**(BASE | ending | left))).message
+    assert '"sleep 100"' in message
+    assert "was enough" not in message
+
+
 def test_survivors_that_cannot_be_listed_are_not_counted_as_none() -> None:
     given = {"ending": act.HARD, "abandoned": True, "unseen": "/proc is not mounted"}
     end = outcome.ended(outcome.Facts(**(BASE | BY_KILL | given)))

@@ -37,7 +37,7 @@ def folded(log: list[dict[str, Any]]) -> tuple[View, Pulse]:
 
 
 def entry(log: list[dict[str, Any]], job: str = "j", **record: Any) -> dict[str, Any]:
-    return entry_of(job, {"argv": ["make"], "stdin": "pipe"} | record, *folded(log))
+    return entry_of(job, {"argv": ["make"], "stdin": "pipe"} | record, *folded(log), command="make")
 
 
 @given(logs())
@@ -58,7 +58,7 @@ def test_an_entry_says_what_the_view_says_and_is_plain_json(log: list[dict[str, 
 def test_an_entry_is_the_same_however_often_it_is_made(log: list[dict[str, Any]]) -> None:
     view, pulse = folded(log)
     record = {"argv": ["make"], "stdin": "pipe"}
-    assert entry_of("j", record, view, pulse) == entry_of("j", record, view, pulse)
+    assert entry_of("j", record, view, pulse, command="make") == entry_of("j", record, view, pulse, command="make")
 
 
 @given(logs())
@@ -141,7 +141,7 @@ def test_use_of_the_processor_needs_two_looks() -> None:
 def test_a_job_that_cannot_be_judged_from_here_has_no_clock_and_needs_no_one() -> None:
     log = [{"seq": 1, "ts": stamp(START)} | ev.started(7, "make", LIMITS)]
     view, pulse = folded(log)
-    found = entry_of("j", {"argv": ["make"]}, view, pulse, where="host far")
+    found = entry_of("j", {"argv": ["make"]}, view, pulse, command="make", where="host far")
     assert (found["phase"], found["where"], found["clocks"], found["attention"]) == ("elsewhere", "host far", [], None)
 
 

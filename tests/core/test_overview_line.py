@@ -34,7 +34,7 @@ def _entry(*events: ev.Event) -> dict[str, Any]:
     for seq, event in enumerate((ev.started(7, "make", LIMITS), *events), 1):
         for reader in (view, pulse):
             reader.apply({"seq": seq, "ts": stamp(START)} | event)
-    return entry_of("j", {"argv": ["make"]}, view, pulse)
+    return entry_of("j", {"argv": ["make"]}, view, pulse, command="make")
 
 
 def _quiet(phase: str, state: str) -> ev.Event:

@@ -192,3 +192,22 @@ def test_of_what_is_too_long_the_end_is_kept() -> None:
     assert plain_text.end_on_one_line("  a\nb  c\n", 20) == "a b c"
     assert plain_text.end_on_one_line("first and last words", 10) == "…ast words"
     assert len(plain_text.end_on_one_line("x " * 5000, 300)) == 300
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("N\bNA\bAM\bME\bE", "NAME"),
+        ("_\bO_\bP", "OP"),
+        ("_\b_ i", "_ i"),
+        ("N\bN\bN", "N"),
+        ("ab\bc", "ab\bc"),
+        ("\b\b", "\b\b"),
+        ("a\b", "a\b"),
+        ("_\b\n", "_\b\n"),
+        ("ls", "ls"),
+        ("", ""),
+    ],
+)
+def test_letters_that_are_struck_over_by_themselves_are_letters(text: str, shown: str) -> None:
+    assert plain_text.without_overstrikes(text) == shown

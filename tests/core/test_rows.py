@@ -25,7 +25,7 @@ def test_every_byte_is_in_one_row_and_rows_are_short(data: bytes) -> None:
 
 @given(OUTPUT, OUTPUT)
 def test_whole_rows_stay_what_they_are_whatever_follows(data: bytes, more: bytes) -> None:
-    whole = rows.whole(data)
+    whole = rows.length_of_rows(data)
     assert 0 <= whole <= len(data)
     first = rows.split(data[:whole])
     assert rows.split(data + more)[: len(first)] == first
@@ -35,12 +35,12 @@ def test_whole_rows_stay_what_they_are_whatever_follows(data: bytes, more: bytes
 @given(OUTPUT)
 def test_a_row_is_shown_as_text(data: bytes) -> None:
     for _, row in rows.split(data):
-        text = rows.shown(row)
+        text = rows.text_of_row(row)
         assert all(c.isprintable() or c == "\x1b" for c in text)
         assert text.count("\x1b") == text.count("\x1b[")
 
 
 def test_what_a_carriage_return_has_overwritten_is_left_out() -> None:
-    assert rows.shown(b" 10%\r 50%\r100%") == "100%"
-    assert rows.shown(b"done\r") == "done"
-    assert rows.shown("a\u202eb".encode()) == "a\ufffdb"
+    assert rows.text_of_row(b" 10%\r 50%\r100%") == "100%"
+    assert rows.text_of_row(b"done\r") == "done"
+    assert rows.text_of_row("a\u202eb".encode()) == "a\ufffdb"

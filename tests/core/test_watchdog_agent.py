@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import hypothesis.strategies as st
+import pytest
 from hypothesis import given
 
 from unhang.core import events as ev
 from unhang.core.diagnosis import agents
 from unhang.core.diagnosis.counters import CheapProcess, CheapSample
 from unhang.core.diagnosis.progress import begun_since, progressed
+from unhang.core.diagnosis.samples import FullSample
 from unhang.core.diagnosis.verdict import Diagnosis, ProcessLine
 from unhang.core.limit_request import LimitRequest
 from unhang.core.limits import Limits
@@ -23,11 +26,14 @@ from unhang.core.watchdog.actions import Action
 from unhang.core.watchdog.clocks import DRIVER_LATE
 from unhang.core.watchdog.facts import Fact
 from unhang.core.watchdog.machine import RUNNING, Watchdog
+from unhang.core.watchdog.messages import event_of
+from unhang.keeper.observer import Observer
 
 AGENT = Limits(stall=60, idle=300, hard=1200, warn=30, liveness="agent")
 MOVED, STUCK, TOOL = fact.AgentMoved(), fact.AgentStuck(), fact.Window(500.0, fact.TOOL)
-PERSON, FIRST, OVER = fact.Window(400.0, fact.PERSON), fact.Window(200.0), fact.Window(None)
-facts = st.sampled_from([MOVED, STUCK, TOOL, PERSON, FIRST, OVER, fact.Output()])
+PERSON, FIRST, OVER = fact.Window(400.0, fact.PERSON), fact.Window(200.0, fact.FIRST), fact.Window(None)
+STARTUP = fact.Window(90.0, fact.STARTUP)
+facts = st.sampled_from([MOVED, STUCK, TOOL, PERSON, FIRST, STARTUP, OVER, fact.Output()])
 
 
 def play(dog: Watchdog, until: float, *told: tuple[float, Fact], busy: bool = True) -> list[tuple[float, Action]]:
@@ -75,6 +81,30 @@ def test_the_silence_of_a_tool_or_a_person_is_not_the_agents() -> None:
     assert dog.clocks.longest_silence_at(300.0) == 30.0
 
 
+@pytest.mark.parametrize(
+    ("windows", "budget", "length"),
+    [
+        ([], "", None),
+        ([STARTUP], "startup", 90.0),
+        ([STARTUP, FIRST], "first", 200.0),
+        ([STARTUP, TOOL], "tool", 500.0),
+        ([STARTUP, PERSON], "person", 400.0),
+        ([STARTUP, OVER], "", None),
+    ],
+)
+def test_what_stands_in_the_place_of_the_idle_limit_is_named_where_it_warns_and_where_it_ends(
+    windows: list[Fact], budget: str, length: float | None
+) -> None:
+    said = play(Watchdog(AGENT, 0.0), 2000.0, *((0.0, window) for window in windows))
+    (warned,) = [action for _, action in said if isinstance(action, act.Warned)]
+    (reached,) = [action for _, action in said if isinstance(action, act.LimitReached)]
+    assert (warned.tier, warned.budget, warned.limit) == (act.IDLE, budget, length)
+    assert (reached.tier, reached.budget, reached.limit) == (act.IDLE, budget, length)
+    event = event_of(reached, since="", diagnosis=None, job_id="x1")
+    assert event.get("budget") == ({"name": budget, "limitMs": (length or 0) * 1000} if budget else None)
+    assert ("idle limit" in event["message"]) is not bool(budget)
+
+
 def test_a_stall_that_the_driver_has_announced_is_not_announced_again() -> None:
     said = play(Watchdog(AGENT, 0.0), 260.0, (61.0, STUCK))
     assert of_kind(said, act.Stuck) == of_kind(said, act.Quiet) == []
@@ -108,7 +138,7 @@ def test_the_drivers_verdict_ends_the_job_where_a_hang_is_to_be_ended() -> None:
 
 
 @given(st.lists(st.tuples(st.floats(0, 200), facts), max_size=20), st.booleans())
-def test_one_announcement_a_stall_whatever_happens(steps: list[tuple[float, Fact]], busy: bool) -> None:
+def test_a_stall_is_announced_once_whatever_happens(steps: list[tuple[float, Fact]], busy: bool) -> None:
     now, told = 0.0, []
     for gap, what in steps:
         now += gap
@@ -164,10 +194,26 @@ def test_what_a_driver_has_said_beats_what_the_kernel_shows_except_a_stop() -> N
     stopped = seen("hung", "stopped")
     assert agents.of_driven_agent(stopped, told, None, 70.0) == stopped == agents.of_proxied_agent(stopped)
     tool = {"phase": "running", "message": "make"}
-    assert agents.of_driven_agent(seen("alive", "progress"), None, tool, 70.0).cause == "progress"
-    assert "make" in agents.of_driven_agent(seen("alive", "listening"), None, tool, 70.0).reason
-    assert "make" in agents.of_driven_agent(seen("alive", "progress"), None, tool, 70.0, idles=True).reason, "its own"
-    assert agents.of_driven_agent(seen("hung", "lock"), None, tool, 70.0, idles=True).cause == "lock"
+    for cause in ("listening", "progress", "unknown"):
+        found = agents.of_driven_agent(seen("alive", cause), None, tool, 70.0)
+        assert (found.state, "make" in found.reason, cause in found.reason) == ("unsure", True, False), "it is its own"
+    for started in (seen("alive", "progress"), seen("hung", "lock"), seen("unsure", "unknown")):
+        found = agents.of_driven_agent(seen("alive", "listening"), None, tool, 70.0, tool=started)
+        assert (found.state, found.cause) == (started.state, started.cause)
+        assert found.reason == f"make: {started.reason}"
+
+
+def test_what_a_tool_waited_for_at_the_last_look_is_said_without_a_time_that_has_passed() -> None:
+    peer = {"remote": "10.0.0.7:443", "received": 0, "sinceReceiveMs": 4700}
+    words = "waits for 10.0.0.7:443, connected, not one byte received"
+    tool = Diagnosis("unsure", "network", f"{words} in 4.7s", {"pid": 9, "socket": peer}, [])
+    watching = Observer()
+    assert watching.of_tool() is None
+    for ago, said in ((0.0, f"{words} in 4.7s"), (50.0, words)):
+        watching._of_tool, watching._full = tool, FullSample(time.monotonic() - ago, 100, {})
+        assert (watching.of_tool() or {})["reason"] == said
+    watching.forget_tool()
+    assert watching.of_tool() is None
 
 
 def test_an_agent_that_has_asked_a_person_waits_for_the_answer_and_for_no_tool() -> None:
@@ -242,8 +288,11 @@ def test_a_proxy_blames_the_model_where_no_tool_runs() -> None:
         found = agents.of_silent_turn(seen("alive", cause), busy=False)
         assert (found.state, found.cause, "its model" in found.reason) == ("hung", "network", True)
     assert "network it is" in agents.of_silent_turn(seen("unsure", "network"), busy=False).reason
-    assert agents.of_silent_turn(seen("alive", "listening"), busy=True).reason == ""
-    assert agents.of_silent_turn(seen("alive", "progress"), busy=True).reason == "progress it is"
+    for cause in ("listening", "progress", "unknown"):
+        silent = agents.of_silent_turn(seen("alive", cause), busy=True)
+        assert (silent.state, silent.reason) == ("unsure", ""), "what the agent itself does is no reason"
+    started = seen("hung", "input")
+    assert agents.of_silent_turn(seen("alive", "progress"), busy=True, tool=started) == started
     assert agents.of_silent_turn(seen("hung", "stopped"), busy=False).cause == "stopped"
     assert agents.of_proxied_agent(seen("alive", "listening")).state == "unsure"
     told = {"state": "hung", "cause": "network", "reason": "its model has sent nothing"}

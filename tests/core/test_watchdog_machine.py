@@ -56,7 +56,7 @@ class Timeline(RuleBasedStateMachine):
         self.stood = 0.0  # how long the hard limit stood still
         self.leader_gone = self.tree_gone = self.pipes_closed = False
         self.extended_idle = self.extended_hard = 0.0
-        self.stop_asked = self.forced = False
+        self.forced = False
         self.warned_at: dict[str, float] = {}
         self.moves = self.still = False
         self.explains = True
@@ -138,7 +138,6 @@ class Timeline(RuleBasedStateMachine):
     @rule(force=st.booleans(), interrupt=st.booleans(), hasty=st.booleans())
     def somebody_cancels(self, force: bool, interrupt: bool, hasty: bool) -> None:
         self.tell(fact.StopRequested(force, interrupt, hasty))
-        self.stop_asked = True
         self.forced = self.forced or force
 
     @precondition(lambda self: self.running() and self.dog.phase == RUNNING)

@@ -7,8 +7,10 @@ What the diagnosis suggests comes first, the general advice after it. Whether an
 from __future__ import annotations
 
 from unhang.core.diagnosis.causes import COMMAND_LINE, may_be_slow
+from unhang.core.events import ELOST, ESPAWN, error_code
 from unhang.core.plain_text import quoted
 from unhang.core.policy.retry import may_help
+from unhang.core.values import text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,14 +66,15 @@ def is_retryable(
     if status == "timeout":
         recorded = last.get("retryable")
         return may_help(last.get("timeoutReason"), diagnosis, needs_input).again if recorded is None else bool(recorded)
-    return status == "error" and (last.get("error") or {}).get("code") == "ELOST"
+    return status == "error" and error_code(last) == ELOST
 
 
 def _after_timeout(last: dict[str, Any], explained: bool, slow: bool, agent: bool) -> list[str]:
     idle = last.get("timeoutReason") == "no_output_timeout"
+    budget = text_of(last, "budget", "name")
     more: list[str] = []
-    if slow:
-        flag = "--idle" if idle else "--hard"
+    if slow and not (explained and budget == "startup"):  # its driver has named the option
+        flag = "--hard" if not idle else "--first" if budget == "first" else "--idle"
         other = "" if agent else ", or `unhang start`"
         more.append(f"if it was only slow, give it more time: {flag} with a larger value{other}")
     if not explained and idle and not agent:
@@ -81,11 +84,11 @@ def _after_timeout(last: dict[str, Any], explained: bool, slow: bool, agent: boo
 
 def after_error(last: dict[str, Any], words: Mapping[str, str] = COMMAND_LINE) -> list[str]:
     """Return what to do about an end with the status `error`, in the words of a face."""
-    error = last.get("error") or {}
-    if error.get("code") == "ELOST":
+    code = error_code(last)
+    if code == ELOST:
         return ["its keeper was killed; nothing of the job is left running, so it can be started again"]
-    if error.get("code") == "ESPAWN" and last.get("exitCode") == 127:
+    if code == ESPAWN and last.get("exitCode") == 127:
         return [f"check the spelling and PATH; a shell line needs {words['shell']}"]
-    if error.get("code") == "ESPAWN" and last.get("exitCode") == 126:
+    if code == ESPAWN and last.get("exitCode") == 126:
         return ["make it executable (chmod +x), or name its interpreter"]
     return []

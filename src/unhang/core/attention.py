@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from unhang.core import mask, plain_text, values
-from unhang.core.limits import LIMIT_OF_REASON
+from unhang.core.limits import LIMIT_OF_REASON, named
 from unhang.core.notices import audience
 from unhang.core.record import Record
 from unhang.core.spec import INHERIT, PIPE
@@ -160,11 +160,12 @@ def _near_limit(view: View, called: str, now: float | None) -> Attention | None:
         return None
     limit = limit_of(warning)
     what = "no sign of life" if limit == "idle" else "still running"
+    name = named(limit, values.text_of(warning, "budget", "name"))
     because = view.reason_at(now)
     at, left = values.moment(warning.get("ts")), values.number(warning.get("willAbortInMs"))
     return Attention(
         WARNING,
-        mask.one_line(f"{what}: its {limit} limit is near" + (f"; {because}" if because else ""), _LONGEST),
+        mask.one_line(f"{what}: its {name} limit is near" + (f"; {because}" if because else ""), _LONGEST),
         str(warning.get("since") or warning.get("ts") or ""),
         f"unhang extend {called} --{limit} {MORE_TIME}",
         ends_at=None if at is None or left is None else at + left / 1000,

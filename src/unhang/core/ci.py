@@ -51,7 +51,6 @@ class JobReport(Record):
     job_id: str
     name: str  # empty: it was given none
     command: str
-    directory: str
     status: str  # success, error, timeout, cancelled or running
     state: str  # the same in the words of every list
     exit_code: int | None

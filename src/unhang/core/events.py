@@ -19,6 +19,7 @@ from unhang.core.plural import several
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
     Event = dict[str, Any]
@@ -40,24 +41,43 @@ ELIDED = "oversize-event-elided"
 STORE = "store"
 TYPES = (STARTED, OUTPUT, HEARTBEAT, WATCHDOG, AGENT, SIGNAL, STORE, EXITED, ELIDED)
 
+# Where the id of a tool call stands in an agent's event: Claude's, Codex's, ACP's.
+_CALL_IDS = ("toolUseId", "itemId", "toolCallId")
+
 # How a job can end: the phase of its last event, and the status that follows from it.
 ENDINGS = ("completed", "failed", "timed_out", "cancelled", "lost")
 STATUSES = ("success", "error", "timeout", "cancelled")
+# What can go wrong with a job: the code of the error in its last event, and the kind of each.
+EIDLE, ETIMEDOUT, ECANCELED, ESPAWN, EAGENT, ELOST = "EIDLE", "ETIMEDOUT", "ECANCELED", "ESPAWN", "EAGENT", "ELOST"
+ERROR_KINDS = {
+    EIDLE: "inactivity",
+    ETIMEDOUT: "deadline",
+    ECANCELED: "cancelled",
+    ESPAWN: "spawn",
+    EAGENT: "agent",
+    ELOST: "lost",
+}
 
 
 class InvalidEvent(ValueError):
     """An event with a phase or a field that this version of unhang does not define."""
 
 
-def check_phase(kind: str, phase: str) -> None:
-    """Raise InvalidEvent unless events of this type can have this phase."""
-    if phase not in PHASES[kind]:
-        raise InvalidEvent(f"{kind} events have no phase {phase!r}; there are: {', '.join(PHASES[kind])}")
+def check_phase(kind: str, phase: str, phases: Mapping[str, tuple[str, ...]] | None = None) -> None:
+    """Raise InvalidEvent unless events of this type can have this phase. `phases`: of another stream than a job's."""
+    known = (PHASES if phases is None else phases)[kind]
+    if phase not in known:
+        raise InvalidEvent(f"{kind} events have no phase {phase!r}; there are: {', '.join(known)}")
 
 
 def ms(seconds: float) -> int:
     """Return seconds as whole milliseconds, the unit of every duration in an event."""
     return round(seconds * 1000)
+
+
+def budget(name: str, limit: float | None) -> dict[str, Any]:
+    """Return what stood in the place of the idle limit, as the notice of a limit has it, and its length in seconds."""
+    return {"name": name, "limitMs": None if limit is None else ms(limit)}
 
 
 def started(pid: int, command: str, limits: dict[str, Any], agent: dict[str, Any] | None = None) -> Event:
@@ -134,6 +154,17 @@ def exited(phase: str, message: str, fields: dict[str, Any]) -> Event:
     """Make the last event of a job; its phase is one of `ENDINGS`."""
     check_phase(EXITED, phase)
     return {"type": EXITED, "phase": phase, "message": message} | fields
+
+
+def call_of(event: Event) -> str | None:
+    """Return which tool call of an agent an event is about, whatever the agent's protocol calls that; None: of none."""
+    return next((found for name in _CALL_IDS if isinstance(found := event.get(name), str) and found), None)
+
+
+def error_code(last: Mapping[str, Any]) -> str | None:
+    """Return the code of the error with which a job ended; None: there is none."""
+    code: str | None = (last.get("error") or {}).get("code")
+    return code
 
 
 def is_promise(event: Event) -> bool:
@@ -245,6 +276,9 @@ LIMITS = values.table_of(
     values.object_of({"value": values.number, "source": values.text, "asked": values.number}),
 )
 
+# What stands in the place of the idle limit: a budget of an agent, or the time for an answer.
+_BUDGET = values.object_of({"name": values.text, "limitMs": values.number})
+
 
 def _moved(value: Any) -> dict[str, Any] | None:
     """Read `limits` of a watchdog event: the limits that have changed, and their values now (null: off)."""
@@ -271,6 +305,7 @@ _OWN_FIELDS: dict[str, dict[str, values.Reading]] = {
         "willAbortInMs": values.number,
         "reason": values.text,
         "since": values.text,
+        "budget": _BUDGET,
     },
     "extended": {
         "tier": values.text,
@@ -280,7 +315,13 @@ _OWN_FIELDS: dict[str, dict[str, values.Reading]] = {
         "limits": _moved,
     },
     "resumed": {"idleMs": values.number, "asked": values.flag},
-    "timeout": {"idleMs": values.number, "wallClockMs": values.number, "reason": values.text, "since": values.text},
+    "timeout": {
+        "idleMs": values.number,
+        "wallClockMs": values.number,
+        "reason": values.text,
+        "since": values.text,
+        "budget": _BUDGET,
+    },
     "slow": {"runs": values.whole, "usualMs": values.number},
     "retry": {"attempt": values.whole, "limits": _moved},
     "interrupted": {},
@@ -288,35 +329,55 @@ _OWN_FIELDS: dict[str, dict[str, values.Reading]] = {
     "continued": {"pausedMs": values.number},
 }
 WATCHDOG_FIELDS = {phase: {"diagnosis": _DIAGNOSIS} | fields for phase, fields in _OWN_FIELDS.items()}
+# What a phase of an agent says of it. All that is asked of a phase anywhere (does it work, is its turn over?) is one of
+# these, so a new phase has no second place where it could be forgotten.
+BEGINS, THINKS, WORKS, RESTS, ASKS, STALLS, STOPS, ENDS, REMARKS = (
+    "begins",
+    "thinks",
+    "works",
+    "rests",
+    "asks",
+    "stalls",
+    "stops",
+    "ends",
+    "remarks",
+)
 # What an agent is doing, in the same words for every agent. A driver that says another word is refused on its own
 # side (`agents/base/keeper_channel.py`); a keeper that hears another word records `unknown`.
-# Of these: an agent's tool is at work.
-AT_WORK = frozenset({"running", "editing", "verifying"})
-_AGENT_PHASES = (
-    "starting",
-    "thinking",
-    "running",
-    "editing",
-    "verifying",
-    "compacting",
-    "metering",
-    "warning",
-    "needs_approval",
-    "needs_input",
-    "stuck",
-    "stopping",
-    "completed",
-    "failed",
-    "idle",
-    "unknown",
-)
+_AGENT_PHASES = {
+    "starting": BEGINS,
+    "thinking": THINKS,
+    "running": WORKS,
+    "editing": WORKS,
+    "verifying": WORKS,
+    "compacting": THINKS,
+    "metering": REMARKS,
+    "warning": REMARKS,
+    "needs_approval": ASKS,
+    "needs_input": ASKS,
+    "stuck": STALLS,
+    "stopping": STOPS,
+    "completed": ENDS,
+    "failed": ENDS,
+    "idle": RESTS,
+    "unknown": REMARKS,
+}
+
+
+def agent_phases(*natures: str) -> frozenset[str]:
+    """Return the phases of an agent that say one of these things of it."""
+    return frozenset(phase for phase, nature in _AGENT_PHASES.items() if nature in natures)
+
+
+# An agent's tool is at work.
+AT_WORK = agent_phases(WORKS)
 # Every phase that an event of each type can have. An elided event keeps the phase that it had.
 PHASES: dict[str, tuple[str, ...]] = {
     STARTED: ("running",),
     OUTPUT: ("running",),
     HEARTBEAT: ("running",),
     WATCHDOG: tuple(WATCHDOG_FIELDS),
-    AGENT: _AGENT_PHASES,
+    AGENT: tuple(_AGENT_PHASES),
     SIGNAL: ("stopping",),
     STORE: ("warning",),
     EXITED: ENDINGS,
@@ -344,6 +405,7 @@ _TYPES: dict[str, dict[str, values.Reading]] = {
         "exitCode": values.integer,
         "signal": values.text,
         "timeoutReason": values.one_of("exec_timeout", "no_output_timeout"),
+        "budget": _BUDGET,
         "terminationMode": values.one_of("soft", "hard"),
         "durationMs": values.number,
         "idleMs": values.number,

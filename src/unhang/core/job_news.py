@@ -9,7 +9,7 @@ from unhang.core import events as ev
 from unhang.core import mask, plain_text, values
 from unhang.core.alerts.kinds import ENDS, kind_of
 from unhang.core.durations import human_ms
-from unhang.core.limits import LIMIT_OF_REASON
+from unhang.core.limits import LIMIT_OF_REASON, named
 from unhang.core.notices import ERROR, INFO, NOTICE, WARNING
 from unhang.core.record import Record
 
@@ -21,6 +21,7 @@ CANCELLED = "cancelled"
 _OVER = ENDS | {CANCELLED}
 _LEVEL = {"stuck": NOTICE, "finished": INFO, CANCELLED: INFO, "failed": ERROR, "timeout": ERROR, "lost": ERROR}
 _LONGEST = 200
+_MOST_LEFT = 2
 
 
 class News(Record):
@@ -85,12 +86,13 @@ def _text(kind: str, event: ev.Event) -> str:
         case "warning":
             left = values.number(event.get("willAbortInMs"))
             limit = LIMIT_OF_REASON.get(str(event.get("reason")), "idle")
+            limit = named(limit, values.text_of(event, "budget", "name"))
             when = f" in {human_ms(round(left))}" if left is not None else ""
             return f"will be ended{when} by its {limit} limit" + (f": {why}" if why else "")
         case "finished":
-            return "finished with 0" + _after(event)
+            return "finished with 0" + _after(event) + _left(event)
         case "failed" if isinstance(event.get("exitCode"), int):
-            return f"finished with {event['exitCode']}" + _after(event)
+            return f"finished with {event['exitCode']}" + _after(event) + _left(event)
         case "cancelled":
             return "was cancelled" + _after(event)
     return f"{'was lost' if kind == 'lost' else 'was ended'}: {_quoted(event.get('message'))}"
@@ -99,6 +101,15 @@ def _text(kind: str, event: ev.Event) -> str:
 def _after(event: ev.Event) -> str:
     took = values.number(event.get("durationMs"))
     return "" if took is None else f" after {human_ms(round(took))}"
+
+
+def _left(event: ev.Event) -> str:
+    """What it left running, and that it was ended: a server that went to the background does not serve any more."""
+    if not event.get("leaked"):
+        return ""
+    left = [_quoted(each["command"]) for each in values.mappings_of(event, "leftovers") if each.get("command")]
+    ended = "ended" if not event.get("survivors") else "not ended by SIGKILL"
+    return f"; left running and {ended}: {', '.join(left[:_MOST_LEFT])}" if left else ""
 
 
 def _reason(event: ev.Event) -> str:

@@ -41,6 +41,10 @@ class LimitRequest(Record):
     timeout_sec: float | None = None
 
 
+# What all of it is called: as a keyword, an entry of a file, and (with dashes) an option.
+LIMIT_NAMES = LimitRequest.__match_args__
+
+
 def read_limits(given: Mapping[str, Any]) -> LimitRequest:
     """Return the request of a caller: spelling → value as it was given. Raise UsageError for a value that is none.
 

@@ -21,6 +21,8 @@ ON_HUNG = ("wait", "end")
 # Which limit ended a job, or will: the word for it in results and events.
 TIMEOUT_REASON = {"idle": "no_output_timeout", "hard": "exec_timeout"}
 LIMIT_OF_REASON = {reason: limit for limit, reason in TIMEOUT_REASON.items()}
+# What may stand in the place of the idle limit, by the option that sets it, and its name for people.
+BUDGETS = {"startup": "startup", "first": "first response", "tool": "tool", "person": "answer"}
 
 DEFAULT_STALL = 60.0
 DEFAULT_IDLE = 300.0
@@ -96,6 +98,11 @@ def check(limits: Limits) -> str | None:
     if limits.liveness not in LIVENESS:
         return f"liveness must be one of {', '.join(LIVENESS)}: {limits.liveness!r}"
     return None
+
+
+def named(tier: str, budget: str) -> str:
+    """Return the name of a limit for people. `budget`: what stands in the place of the idle limit; empty: nothing."""
+    return BUDGETS.get(budget, tier) if tier == "idle" else tier
 
 
 def lead(limit: float | None, warn: float) -> float:

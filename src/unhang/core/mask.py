@@ -2,8 +2,9 @@
 
 What is taken for a secret: the value of an option or a variable whose name says so (`--token=…`, `--password …`,
 `API_KEY=…`, `password=…` in a URL or a connection string, `"token": "…"` in JSON), a header (`Authorization: …`), the
-password in a URL (`postgres://u:…@h/`), a token that is known by its form (`ghp_…`), the short options by which some
-programs take a password (`mysql -p…`), and whatever stands in the environment under such a name.
+password in a URL (`postgres://u:…@h/`) or its signature (`?sig=…`), a token that is known by its form (`ghp_…`), a
+private key, the short options by which some programs take a password (`mysql -p…`), and whatever stands in the
+environment under such a name.
 
 This is care and no wall: a secret that nothing names cannot be known. A command that is masked too much is still
 recognised; job.json, which only this user can read, has what is executed. Most lines hold no word that could name a
@@ -26,7 +27,9 @@ MASK = "***"
 _HINTS = (
     *("token", "secret", "pass", "pwd", "key", "auth", "cred", "cookie", "bearer", "@", "://", "eyj", "akia", "aiza"),
     *("mysql", "mariadb", "redis-cli", "curl", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "sk-"),
-    *("xox", "npm_", "hf_", "pypi-"),
+    *("xox", "npm_", "hf_", "pypi-", "sk_", "rk_", "xapp-", "asia", "ya29.", "sg.", "_v1_", "dckr_", "shpat_"),
+    *("shpca_", "shppa_", "shpss_", "glptt-", "glrt-", "gldt-", "gocspx-", "/bot", "hooks.", "webhooks/", "sig="),
+    *("signature", "x-amz", "x-goog"),
 )
 
 
@@ -59,6 +62,8 @@ _SHELLS = _set("sh bash dash zsh ksh fish su")
 _LOGIN = _set("docker podman helm oras skopeo buildah")  # their `login` has -p
 # ... and those with user:password in one word
 _USER = {"curl": ("-u", "--user", "-U", "--proxy-user"), "http": ("-a", "--auth"), "https": ("-a", "--auth")}
+# ... and those that take cookies, or the name of a file that has them
+_COOKIES = {"curl": ("-b", "--cookie")}
 # A shorter value of a variable is as likely a word of the command as a secret.
 _SHORTEST = 8
 _DEEPEST = 3
@@ -176,6 +181,8 @@ def _masked(given: list[str], depth: int) -> list[str]:
             out.append(line(word, depth=depth + 1))
         elif wanted == "user" and ":" in bare:
             out.append(f"{bare.partition(':')[0]}:{MASK}")
+        elif wanted == "cookies" and "=" in bare:
+            out.append(MASK)
         else:
             out.append(_word(word, bare, programs, depth))
         wanted = _wants(bare, programs) if out[-1] == word else ""
@@ -186,15 +193,19 @@ def _masked(given: list[str], depth: int) -> list[str]:
 
 
 def _wants(bare: str, programs: set[str]) -> str:
-    """What the word behind this one is: "secret", "user" (with a password), "line" (of a shell) or ""."""
+    """What the word behind this one is: "secret", "user" (with a password), "cookies", "line" (of a shell) or ""."""
     if programs & _SHELLS and bare.startswith("-") and bare.endswith("c") and len(bare) <= 4:
         return "line"
     if any(bare in _USER[name] for name in programs & _USER.keys()):
         return "user"
+    if any(bare in _COOKIES[name] for name in programs & _COOKIES.keys()):
+        return "cookies"
     if any(bare == _NEXT[name] for name in programs & _NEXT.keys()):
         return "secret"
     if bare == "-p" and "login" in programs and programs & _LOGIN:
         return "secret"
+    if any(c.isspace() for c in bare):  # a text, and no option
+        return ""
     names = bare.startswith("-") or programs & {"config", "configure"}  # `aws configure set aws_secret_access_key …`
     return "secret" if names and "=" not in bare and _names_secret(bare) else ""
 
@@ -207,22 +218,42 @@ def _word(word: str, bare: str, programs: set[str], depth: int) -> str:
             secret = _names_secret_variable(name) and not value.isdigit()
         if secret and not value.strip("\"'").startswith("$"):  # a variable is named, and not shown
             return f"{name}={MASK}" + (";" if bare.endswith(";") else "")
+    for program in programs & _USER.keys():
+        for option in _USER[program]:  # -ume:… and --user=me:…
+            user, colon, password = bare.removeprefix(option).partition(":")
+            glued = bare.startswith(option) and (user.startswith("=") if option.startswith("--") else user[:1] != "-")
+            if glued and colon and password and user.strip("="):
+                return f"{option}{user}:{MASK}"
+    for program in programs & _COOKIES.keys():
+        option = f"{_COOKIES[program][1]}="
+        if bare.startswith(option) and "=" in bare.removeprefix(option):
+            return option + MASK
     for program in programs & _GLUED.keys():
         option = _GLUED[program]
         if bare.startswith(option) and len(bare) > len(option) and not bare.startswith("--"):
             return option + MASK
-    if depth < _DEEPEST and len(bare) > 2 and any(c.isspace() for c in bare):
+    if depth < _DEEPEST and len(bare) > 2 and any(c.isspace() or c in "\"'" for c in bare):
         quote = word[0] if word[0] in "\"'" and word[-1] == word[0] else ""
         inner = word[1:-1] if quote else word
-        if inner != word or not quote:
+        if quote and quote not in inner:
             return quote + line(inner, depth=depth + 1) + quote
+        if _compiled("words").fullmatch(word):  # quoted parts with what touches them: 'a b'; or ('a b')
+            return _compiled("quoted").sub(lambda part: _quoted(part.group(), depth + 1), word)
+        return line(word, depth=depth + 1)
     return word
+
+
+def _quoted(part: str, depth: int) -> str:
+    return part[0] + line(part[1:-1], depth=depth) + part[-1]
 
 
 # --- inside a text ------------------------------------------------------------------------------------------------
 
 
 def _in_text(text: str) -> str:
+    text = _compiled("private key").sub(rf"\1{MASK}", text)
+    text = _compiled("whole header").sub(rf"\1{MASK}", text)
+    text = _compiled("signature").sub(rf"\1{MASK}", text)
     text = _compiled("url").sub(rf"\1{MASK}@", text)
     text = _compiled("cut url").sub(rf"\1{MASK}", text)
     text = _compiled("header").sub(rf"\1{MASK}", text)
@@ -248,16 +279,21 @@ def _compiled(name: str) -> re.Pattern[str]:
 
 
 _SCHEME = r"\b[A-Za-z][A-Za-z0-9+.-]{0,30}://"
-_HOW = r"(?:bearer|basic|token|digest|negotiate|apikey)\s"
+_HOW = r"(?:bearer|basic|token|digest|negotiate|ntlm|oauth|apikey|aws4-[a-z0-9-]{1,20})\s"
 _FORMS = (
     *(r"gh[pousr]_[A-Za-z0-9]{16,}", r"github_pat_\w{16,}", r"glpat-[\w-]{16,}", r"sk-[A-Za-z0-9_-]{20,}"),
     *(r"xox[abprs]-[\w-]{10,}", r"AKIA[0-9A-Z]{16}", r"AIza[\w-]{30,}", r"npm_[A-Za-z0-9]{30,}"),
     *(r"hf_[A-Za-z0-9]{20,}", r"pypi-[\w-]{20,}", r"eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]*"),
+    *(r"ASIA[0-9A-Z]{16}", r"[sr]k_(?:live|test)_[A-Za-z0-9]{16,}", r"xapp-[\w-]{10,}", r"ya29\.[\w-]{20,}"),
+    *(r"SG\.[\w-]{16,}\.[\w-]{16,}", r"do[opr]_v1_[0-9a-f]{32,}", r"dckr_[op]at_[\w-]{20,}", r"GOCSPX-[\w-]{20,}"),
+    *(r"shp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}", r"gl(?:ptt|rt|dt)-[\w-]{16,}", r"bot\d{8,12}:[\w-]{30,}"),
+    *(r"hooks\.slack\.com/services/\w+/\w+/\w+", r"discord(?:app)?\.com/api/webhooks/\d+/[\w-]+"),
 )
 # each looks at a character a bounded number of times, whatever the text
 _PATTERNS = {
     # quoted parts stay together with what they touch; an open quotation mark is a character like any other
     "words": r"""(?:"[^"]*"|'[^']*'|[^\s"']|["'])+|\s+""",
+    "quoted": r"""(?:"[^"]*"|'[^']*')""",
     "separators": r"[^a-z0-9]+",
     "name": r"-{0,2}[A-Za-z_][\w.-]*",
     # user:password@ up to the last @ of the word, since a password may hold one (a port is none); a long user alone
@@ -266,6 +302,10 @@ _PATTERNS = {
     r"|(?=[^\s/?#\"'@:]{20,300}@)))[^\s\"']{0,300}@",
     # the line was cut before the @
     "cut url": rf"({_SCHEME}[^\s/?#\"'@:\[]+:)(?!\d+…?$|\*)[^\s\"'/?#@]+$",
+    # a text of its own, such as a quoted word: all behind the name is the value, blanks included
+    "whole header": rf"(?i)^(\s*(?:(?:proxy-)?authorization\s*:\s*(?:{_HOW}+)?|(?:set-)?cookie\s*:\s*))\S.*",
+    "signature": r"(?i)([?&](?:sig|signature|x-(?:amz|goog)-(?:signature|security-token))=)[^\s&\"'…]+",
+    "private key": r"(-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----)(?!\*)[\s\S]*?(?=-----END|\Z)",
     "header": rf"(?i)(\b(?:proxy-)?authorization[\"']?\s*[:=]\s*[\"']?(?:{_HOW}+)?|\b(?:set-)?cookie\s*:\s*"
     rf"|(?<![\w-])pass:)(?!\*|{_HOW})[^\s\"']+",
     "named header": r"(?<![\w-])(?P<name>[A-Za-z][A-Za-z0-9]*(?:-[A-Za-z0-9]+)+)\s*:\s*(?P<value>[^\s\"']+)",

@@ -10,8 +10,19 @@ lost        its keeper was killed; what was left of the tree has been ended
 from __future__ import annotations
 
 from unhang.core.durations import human
-from unhang.core.events import ms
-from unhang.core.limits import TIMEOUT_REASON
+from unhang.core.events import (
+    EAGENT,
+    ECANCELED,
+    EIDLE,
+    ELOST,
+    ERROR_KINDS,
+    ESPAWN,
+    ETIMEDOUT,
+    budget,
+    error_code,
+    ms,
+)
+from unhang.core.limits import TIMEOUT_REASON, named
 from unhang.core.plain_text import quoted
 from unhang.core.plural import several
 from unhang.core.record import Record
@@ -95,6 +106,7 @@ class Facts(Record):
     unseen: str = ""  # why there may be more of these two than could be listed
     interrupted: bool = False  # SIGINT is the only signal that was sent
     reached: float | None = None  # the run time when a limit was reached; what came after is the ending
+    budget: str = ""  # what stood in the place of the idle limit (`core.limits.BUDGETS`), whose length is `idle_limit`
     out_of_memory: bool = False  # the kernel has ended processes for want of memory while it ran
 
 
@@ -123,6 +135,8 @@ def ended(facts: Facts) -> Ended:
         "leaked": facts.leaked,
     }
     message = _message(phase, facts)
+    if timed_out and facts.ending == act.IDLE and facts.budget:
+        fields["budget"] = budget(facts.budget, facts.idle_limit)
     if phase == "cancelled":
         fields["cancelledBy"] = facts.cancelled_by
     if facts.leftovers:
@@ -167,25 +181,29 @@ def _how(facts: Facts) -> str:
 def _message(phase: str, facts: Facts) -> str:
     took = human(facts.duration)
     if phase == "timed_out" and facts.ending == act.IDLE:
-        return f"no sign of life for {human(facts.silence)} (idle limit {human(facts.idle_limit or 0)}); {_how(facts)}"
+        limit = f"{named(act.IDLE, facts.budget)} limit {human(facts.idle_limit or 0)}"
+        return f"no sign of life for {human(facts.silence)} ({limit}); {_how(facts)}"
     if phase == "timed_out":
         reached = took if facts.reached is None else human(facts.reached)
         return f"still running after {reached} (hard limit {human(facts.hard_limit or 0)}); {_how(facts)}"
     if phase == "cancelled":
-        return f"cancelled by {_who(facts.cancelled_by)} after {took}; {_how(facts)}"
+        return f"cancelled by {_who(facts.cancelled_by)} after {took}{_left_running(facts) or f'; {_how(facts)}'}"
     text = "exited with 0" if phase == "completed" else f"exited with {facts.exit_code}{_of_a_child(facts)}"
     if facts.signal is not None:
         text = f"ended by {signal_name(facts.signal)}{_meaning(facts.signal, facts.out_of_memory)}"
-    text += f" after {took}"
-    if facts.leaked:
-        names = ", ".join(quoted(str(p.get("command", "?")), 60) for p in facts.leftovers[:3])
-        if names:
-            text += f"; left running and {'not ended by SIGKILL' if facts.abandoned else 'ended'}: {names}"
-        elif facts.unseen:
-            text += f"; what it left running cannot be listed: {facts.unseen}"
-        else:
-            text += "; its output is held open by another process"
-    return text
+    return f"{text} after {took}{_left_running(facts)}"
+
+
+def _left_running(facts: Facts) -> str:
+    """What a leader that has ended left behind; empty: nothing."""
+    if not facts.leaked:
+        return ""
+    names = ", ".join(quoted(str(p.get("command", "?")), 60) for p in facts.leftovers[:3])
+    if names:
+        return f"; left running and {'not ended by SIGKILL' if facts.abandoned else 'ended'}: {names}"
+    if facts.unseen:
+        return f"; what it left running cannot be listed: {facts.unseen}"
+    return "; its output is held open by another process"
 
 
 def _meaning(number: int, out_of_memory: bool) -> str:
@@ -207,15 +225,15 @@ def _who(by: str) -> str:
 
 
 def _error(phase: str, message: str, facts: Facts, killed: bool) -> dict[str, Any]:
-    code, kind = "ECANCELED", "cancelled"
+    code = ECANCELED
     if phase == "timed_out":
-        code, kind = ("EIDLE", "inactivity") if facts.ending == act.IDLE else ("ETIMEDOUT", "deadline")
+        code = EIDLE if facts.ending == act.IDLE else ETIMEDOUT
     soft = "SIGINT" if facts.interrupted else "SIGTERM"
     signal = ("SIGKILL" if facts.mode == HARD else soft) if killed else None
     unseen = {"unseen": facts.unseen} if facts.abandoned and facts.unseen else {}
     return {
         "code": code,
-        "kind": kind,
+        "kind": ERROR_KINDS[code],
         "message": message,
         "idleMs": ms(facts.silence),
         "wallClockMs": ms(facts.duration),
@@ -229,8 +247,8 @@ def _error(phase: str, message: str, facts: Facts, killed: bool) -> dict[str, An
 def spawn_failed(message: str, exit_code: int) -> Ended:
     """Build the last event of a job whose command could not be started."""
     error = {
-        "code": "ESPAWN",
-        "kind": "spawn",
+        "code": ESPAWN,
+        "kind": ERROR_KINDS[ESPAWN],
         "message": message,
         "killed": False,
         "signal": None,
@@ -247,15 +265,16 @@ def agent_failed(end: Ended, agent: str, job_id: str, why: str, last_words: str)
     text = f"{agent} failed (job {job_id}): {why or end.message}"
     if last_words and last_words not in text:
         text += f"; its last words on stderr: {last_words}"
-    error = {"code": "EAGENT", "kind": "agent", "message": text, "killed": False, "signal": end.fields.get("signal")}
-    return end.replace(fields=end.fields | {"error": error | {"survivors": []}})
+    error = {"code": EAGENT, "kind": ERROR_KINDS[EAGENT], "message": text, "killed": False}
+    error |= {"signal": end.fields.get("signal"), "survivors": []}
+    return end.replace(fields=end.fields | {"error": error})
 
 
 def lost(message: str, duration: float | None, pid: int | None, ended_pids: list[int], survivors: list[int]) -> Ended:
     """Build the last event of a job whose keeper was killed; `duration` is None where it is not known."""
     error = {
-        "code": "ELOST",
-        "kind": "lost",
+        "code": ELOST,
+        "kind": ERROR_KINDS[ELOST],
         "message": message,
         "pid": pid,
         "killed": bool(ended_pids),
@@ -274,13 +293,12 @@ def exit_code(fields: dict[str, Any]) -> int:
     It is the same as that of coreutils' timeout.
     """
     status = fields.get("status")
-    error = fields.get("error") or {}
     if status == "timeout":
         return EXIT_TIMEOUT
     if status == "cancelled":
         number = _NUMBERS.get(str(fields.get("cancelledBy")))
         return EXIT_INTERRUPTED if number is None else EXIT_SIGNAL_BASE + number
-    if error.get("code") == "ELOST":
+    if error_code(fields) == ELOST:
         return EXIT_FAILED
     if fields.get("exitCode") is not None:
         return int(fields["exitCode"])

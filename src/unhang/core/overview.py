@@ -37,17 +37,22 @@ _RUNS, _WAITS, _UNKNOWN, _BAD, _WELL = (len(KINDS) + more for more in range(5))
 GROUPS = ("attention", "running", "queued", "unknown", "failed", "done")
 # The kind of an entry that is no job.
 SESSION = "session"
-# How an agent's tool call is named in its events, whatever its protocol.
-_CALL_IDS = ("toolUseId", "itemId", "toolCallId")
+# After these of an agent no call of a tool is open.
+_TURN_OVER = ev.agent_phases(ev.ENDS, ev.RESTS)
 _MOST_CALLS = 50
 
 
 class Usage(Record):
-    """What the processes of a job use at one moment. `cpu_ms` is what they have used in all."""
+    """What the processes of a job use at one moment. `cpu_ms` is what they have used in all.
+
+    `start`: when the process above them began, as the kernel says it, if that one lives; "": it does not, or it
+    was not looked at.
+    """
 
     cpu_ms: int
     memory: int
     processes: int
+    start: str = ""
 
 
 class Pulse:
@@ -114,9 +119,9 @@ class Pulse:
                 )
                 if values.number(event.get(name)) is not None
             } or self.usage
-        if event.get("phase") in ("completed", "failed", "idle"):
+        if event.get("phase") in _TURN_OVER:
             self.calls.clear()
-        call = next((str(event[name]) for name in _CALL_IDS if event.get(name)), None)
+        call = ev.call_of(event)
         if call is None:
             return
         if call in self.calls:  # the second event of a call is its end
@@ -177,12 +182,14 @@ def entry_of(
     view: View,
     pulse: Pulse,
     *,
+    command: str,
     where: str = "",
     profile: Profile | None = None,
     unseen: bool = False,
 ) -> Entry:
-    """Return the entry of one job. `record`: its job.json. `where`: where it runs, if it cannot be judged from here.
+    """Return the entry of one job. `record`: its job.json. `command`: as `shown_command` of it says.
 
+    `where`: where it runs, if it cannot be judged from here.
     `unseen`: it has ended, and its end may still have to be looked at.
     """
     name = name_of(record.get("labels")) or None
@@ -194,7 +201,7 @@ def entry_of(
         "id": job_id,
         "kind": record.get("kind") or "command",
         "name": name,
-        "command": plain_text.one_line(command_line(record), LINE),
+        "command": command,
         "cwd": record.get("cwd") or "",
         "labels": record.get("labels") or {},
         "status": view.status,
@@ -221,13 +228,18 @@ def entry_of(
     }
     if where:
         entry["phase"] = "elsewhere"
-    return placed(entry, found.kind if found else None, found.since if found else "")
+    return with_place(entry, found.kind if found else None, found.since if found else "")
+
+
+def shown_command(record: dict[str, Any]) -> str:
+    """Return what a job runs, in one line and without its secrets. It stays the same, so it is made once."""
+    return plain_text.one_line(command_line(record), LINE)
 
 
 def unreadable_entry(job_id: str, why: str) -> Entry:
     """Return the entry of a job or session whose records cannot be read."""
-    entry = entry_of(job_id, {}, View(), Pulse())
-    return placed(entry | {"command": "?", "status": "error", "phase": "unreadable", "doing": why}, None, "")
+    entry = entry_of(job_id, {}, View(), Pulse(), command="?")
+    return with_place(entry | {"status": "error", "phase": "unreadable", "doing": why}, None, "")
 
 
 def session_entry(session: str, state: dict[str, Any]) -> Entry:
@@ -267,7 +279,7 @@ def session_entry(session: str, state: dict[str, Any]) -> Entry:
         "ports": [],
         "where": None,
     }
-    return placed(entry, None if needs is None else needs["kind"], "" if needs is None else needs["since"] or "")
+    return with_place(entry, None if needs is None else needs["kind"], "" if needs is None else needs["since"] or "")
 
 
 def in_order(entries: Iterable[Entry]) -> list[Entry]:
@@ -307,7 +319,7 @@ def usage_json(before: Usage | None, after: Usage, seconds: float) -> dict[str, 
     return {"cpuPercent": percent, "memoryBytes": after.memory, "processes": after.processes}
 
 
-def placed(entry: Entry, kind: str | None, since: str) -> Entry:
+def with_place(entry: Entry, kind: str | None, since: str) -> Entry:
     """Return the entry with its group, the numbers to sort by and its state in words.
 
     `kind`, `since`: what it needs a person for, if so.

@@ -24,11 +24,11 @@ def status_line(entries: Iterable[Entry], most: int = 80) -> str:
     parts = [f"{found['running']} run"] if found["running"] else []
     needy = [entry for entry in overview.in_order(known) if entry["attention"] is not None]
     if needy:
-        parts.append(f"{wording.needs_you(len(needy))}: {called(needy[0])}")
+        parts.append(f"{wording.needs_you(len(needy))}: {name_of_entry(needy[0])}")
     return plain_text.one_line(" · ".join(parts), most)
 
 
-def called(entry: Entry) -> str:
+def name_of_entry(entry: Entry) -> str:
     """Return what people call it: its name, else its command."""
     return str(entry["name"] or entry["command"])
 

@@ -35,6 +35,16 @@ def whole_end(data: bytes) -> bytes:
     return data
 
 
+def screen_of(ends: list[bytes]) -> bytes:
+    """Return the ends of several streams as one screen: a line without an end, which may be a prompt, comes last."""
+    whole = [end for end in ends if not _is_unfinished(end)]
+    return b"".join([*whole, *filter(_is_unfinished, ends)])
+
+
+def _is_unfinished(end: bytes) -> bool:
+    return bool(end) and not end.endswith(b"\n")
+
+
 # --- terminal sequences ----------------------------------------------------------------------------------------
 
 _ESC = "\x1b"
@@ -107,6 +117,19 @@ def harmless(text: str, *, colours: bool = False) -> str:
         return text
     # no sequence goes beyond its line
     return "\n".join(line if line.isprintable() else _harmless(line, colours) for line in text.split("\n"))
+
+
+def without_overstrikes(text: str) -> str:
+    """Return a text in which letters that are bold or underlined by backspaces (`man` without a pager) are letters.
+
+    Nothing is hidden: only a character that is struck over by itself, and an underscore below one, are left out.
+    """
+    parts = text.split("\b")
+    for i in range(len(parts) - 1):
+        last, first = parts[i][-1:], parts[i + 1][:1]
+        struck = bool(last) and bool(first) and first != "\n" and last in ("_", first)
+        parts[i] = parts[i][:-1] if struck else f"{parts[i]}\b"
+    return "".join(parts)
 
 
 def visible(text: str) -> str:

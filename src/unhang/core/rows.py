@@ -38,7 +38,7 @@ def count(data: bytes) -> int:
     return len(split(data))
 
 
-def whole(data: bytes) -> int:
+def length_of_rows(data: bytes) -> int:
     """Return how many bytes of `data` are whole rows, whatever follows it. `data` begins where a row does."""
     end = data.rfind(b"\n") + 1
     rest = len(data) - end
@@ -46,7 +46,7 @@ def whole(data: bytes) -> int:
     return end + sum(len(piece) for piece in _pieces(data[end:])[:-1]) if rest > LONGEST else end
 
 
-def shown(row: bytes) -> str:
+def text_of_row(row: bytes) -> str:
     """Return what a terminal would show of a row: colours stay, everything else that acts on a terminal does not.
 
     What a carriage return has overwritten is left out.

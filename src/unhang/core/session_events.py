@@ -5,7 +5,7 @@ Phases are closed where an event is made and open where it is read, as those of 
 
 from __future__ import annotations
 
-from unhang.core.events import InvalidEvent
+from unhang.core.events import check_phase
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,6 +66,5 @@ def watch(phase: str, message: str, session_id: str, **fields: Any) -> dict[str,
 
 
 def _made(kind: str, phase: str, message: str) -> dict[str, Any]:
-    if phase not in PHASES[kind]:
-        raise InvalidEvent(f"{kind} events have no phase {phase!r}; there are: {', '.join(PHASES[kind])}")
+    check_phase(kind, phase, PHASES)
     return {"type": kind, "phase": phase, "message": message}

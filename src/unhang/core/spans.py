@@ -23,10 +23,8 @@ if TYPE_CHECKING:
 
 INTERNAL, CLIENT = "internal", "client"
 UNSET, FAILED = "unset", "error"
-# How an agent's tool call is named in its events, whatever its protocol.
-_CALL_IDS = ("toolUseId", "itemId", "toolCallId")
-_TURN = ev.AT_WORK | {"starting", "thinking", "compacting", "needs_approval", "needs_input"}
-_TURN_ENDS = frozenset({"completed", "failed"})
+_TURN = ev.agent_phases(ev.BEGINS, ev.THINKS, ev.WORKS, ev.ASKS)
+_TURN_ENDS = ev.agent_phases(ev.ENDS)
 _CALL_ENDS = frozenset({"user", "item/completed", "item.completed"})
 _CALL_STATUS_ENDS = frozenset({"completed", "failed", "cancelled"})
 _PROVIDERS = {"claude": "anthropic", "codex": "openai"}
@@ -257,7 +255,7 @@ class JobSpans:
                     turn.attributes[name] = turn.attributes.get(name, 0) + count
 
     def _called(self, event: ev.Event, phase: str, now: int, seq: int) -> list[Span]:
-        call = next((found for name in _CALL_IDS if isinstance(found := event.get(name), str) and found), None)
+        call = ev.call_of(event)
         if call is None:
             return []
         ends = event.get("method") in _CALL_ENDS or event.get("toolStatus") in _CALL_STATUS_ENDS

@@ -19,6 +19,8 @@ NOTIFY = "notify"
 INHERIT, NULL, PIPE = "inherit", "null", "pipe"
 # how many bytes of input may wait to be taken by the job
 INPUT_LIMIT = 1 << 20
+# The most bytes of a stream that a job may keep on disk.
+LARGEST_BUDGET = 256 << 20
 COMMAND, AGENT = "command", "agent"
 CODEX_THREAD = "CODEX_THREAD_ID"
 
@@ -193,6 +195,10 @@ def short_name(spec: JobSpec) -> str:
 
 
 _SHORT = 30
+
+
+# How the name of a job is made, for people.
+JOB_NAME_RULE = "letters, digits and .-_, at most 40, a letter first"
 
 
 def is_name(text: str) -> bool:

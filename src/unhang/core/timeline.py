@@ -17,10 +17,11 @@ _MOST_MARKS = 1000
 _MOST_SPANS = 1000
 # A silence that is shorter than this is none.
 SILENCE = 10.0
-_CALL_IDS = ("toolUseId", "itemId", "toolCallId")
 _LINE = 200
 # What an agent does, as a span from the event that says so to the next one.
-_THINKS = frozenset({"thinking", "compacting"})
+_THINKS = ev.agent_phases(ev.THINKS)
+# What an agent says that has a mark of its own.
+_MARKED = ev.agent_phases(ev.ASKS, ev.STALLS, ev.ENDS) | {"warning"}
 
 
 class Timeline:
@@ -60,9 +61,7 @@ class Timeline:
         if kind == ev.EXITED:
             self._ended = True
             self._quiet(at)
-        if kind in (ev.WATCHDOG, ev.SIGNAL, ev.STORE, ev.STARTED, ev.EXITED) or (
-            kind == ev.AGENT and phase in ("needs_approval", "needs_input", "stuck", "warning", "completed", "failed")
-        ):
+        if kind in (ev.WATCHDOG, ev.SIGNAL, ev.STORE, ev.STARTED, ev.EXITED) or (kind == ev.AGENT and phase in _MARKED):
             self._mark(at, str(kind), phase, event)
 
     def _printed(self, at: float, event: ev.Event) -> None:
@@ -93,7 +92,7 @@ class Timeline:
             if len(self._thoughts) < _MOST_SPANS:
                 self._thoughts.append({"fromMs": _ms(self._thinks_since), "toMs": _ms(at)})
             self._thinks_since = None
-        call = next((str(event[name]) for name in _CALL_IDS if event.get(name)), None)
+        call = ev.call_of(event)
         if call is None:
             return
         known = self._calls.get(call)

@@ -33,9 +33,9 @@ _SILENT = frozenset(phase for phase, after in PHASE_AFTER.items() if phase == af
 _IN_DOUBT = frozenset(phase for phase in _SILENT if notices.audience_of(ev.WATCHDOG, phase).client)
 
 # The phases of an agent that say what it is at. One that is told again without a sign of life is nothing new.
-_DOES = frozenset({"starting", "thinking", "running", "editing", "verifying", "compacting", "idle"})
+_DOES = ev.agent_phases(ev.BEGINS, ev.THINKS, ev.WORKS, ev.RESTS)
 # What an agent's own notices say of the job, however silent it is.
-_TELLING = frozenset({"stuck", "stopping", "completed", "failed", "needs_approval", "needs_input"})
+_TELLING = ev.agent_phases(ev.ASKS, ev.STALLS, ev.STOPS, ev.ENDS)
 
 
 class View:

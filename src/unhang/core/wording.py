@@ -39,11 +39,11 @@ def state(
     if status in ("unknown", "queued"):
         return status
     if status == "running":
-        return (_WAITS.get(cause or "") if phase == "quiet" else "") or _RUNNING.get(phase) or plain(phase)
+        return (_WAITS.get(cause or "") if phase == "quiet" else "") or _RUNNING.get(phase) or words_of_phase(phase)
     if phase == "failed":
         how = signal if exit_code is None else str(exit_code)
         return f"failed ({how})" if how else "failed"
-    return _ENDED.get(phase) or plain(phase)
+    return _ENDED.get(phase) or words_of_phase(phase)
 
 
 def is_plain_exit(message: str, exit_code: int | None) -> bool:
@@ -53,10 +53,10 @@ def is_plain_exit(message: str, exit_code: int | None) -> bool:
 
 def end_of(status: str) -> str:
     """Return how a job ended of which the status alone is known, as the history has it."""
-    return {"success": "done", "error": "failed", "timeout": "timed out"}.get(status) or plain(status)
+    return {"success": "done", "error": "failed", "timeout": "timed out"}.get(status) or words_of_phase(status)
 
 
-def plain(phase: str) -> str:
+def words_of_phase(phase: str) -> str:
     """Return a phase as words."""
     return phase.replace("_", " ")
 

@@ -32,7 +32,7 @@ def entry(log: list[dict[str, Any]]) -> dict[str, Any]:
     for event in log:
         view.apply(event)
         pulse.apply(event)
-    return entry_of("j", {"argv": ["make"], "stdin": "pipe", "cwd": "/"}, view, pulse)
+    return entry_of("j", {"argv": ["make"], "stdin": "pipe", "cwd": "/"}, view, pulse, command="make")
 
 
 def published(made: dict[str, Any], **changes: Any) -> dict[str, Any]:
@@ -51,6 +51,12 @@ def test_what_is_published_comes_back_as_the_same_entry(log: list[dict[str, Any]
         assert there["attention"]["command"].split()[2] == "j@beta"
         there["attention"] |= {"command": made["attention"]["command"]}
     assert there == made | {"id": "j@beta", "machine": "beta"}
+
+
+def test_a_strangers_name_of_a_job_is_one_harmless_line() -> None:
+    row = published(entry([])) | {"name": "\x1b[2Jweb\n" + "x" * 1000}
+    name = entry_from(row, "beta", _ONLINE, 0.0)["name"]
+    assert (name.isprintable(), len(name) < 1000, "web" in name) == (True, True, True)
 
 
 @pytest.mark.parametrize("machine", [None, _ONLINE.replace(online=False)])

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from unhang.core.fleet.hold import Silences, ended_after, grace_of, renewed_every
+from unhang.core.fleet.presence import Machine
 from unhang.core.fleet.queue import (
     ENDED,
     FAIL,
@@ -94,7 +95,7 @@ def test_a_job_says_why_it_waits() -> None:
     assert "draining" in why(QueueSettings(), gpu.replace(draining=True))
     assert "at most" in why(QueueSettings(max_running=1), gpu, others=[job("b", state=RUNNING)])
     assert why(QueueSettings(), gpu) == "about to be taken"
-    row = queued_row(waits, [waits], QueueSettings(), [])
+    row = queued_row(waits, [waits], QueueSettings(), [], {})
     assert (row["status"], row["place"], row["queue"]) == ("queued", 1, "q")
 
 
@@ -361,8 +362,9 @@ def test_a_job_is_listed_from_its_submission_to_its_end_also_between_two_attempt
     lives = {"labels": {"queued": "a"}, "endedAt": None}
     over = lives | {"endedAt": "2026-01-01T00:00:00Z"}
 
-    def listed(job: QueuedJob, *rows: dict[str, Any]) -> list[tuple[str, str]]:
-        found = unpublished(rows, [job], lambda _: QueueSettings(), [])
+    def listed(job: QueuedJob, *rows: dict[str, Any], online: bool = True) -> list[tuple[str, str]]:
+        machines = {"m": Machine("m", online, "2026-01-01T00:00:00Z")}
+        found = unpublished(rows, [job], lambda _: QueueSettings(), [], machines)
         return [(row["jobId"], row["status"]) for row in found]
 
     assert listed(waiting) == [("a", "queued")]
@@ -370,6 +372,10 @@ def test_a_job_is_listed_from_its_submission_to_its_end_also_between_two_attempt
     assert listed(running, lives) == []
     # its worker was killed, its machine has published the end of that attempt, and the queue does not know yet
     assert listed(running, over) == [("a", "running")]
+    # a machine that is offline has not published what it has taken
+    assert listed(running, online=False) == [("a", "unknown")]
+    assert listed(running, over, online=False) == [("a", "running")]
+    assert listed(running.replace(machine="stranger")) == [("a", "unknown")]
     assert listed(running.given_back("x"), over) == [("a", "queued")]
     assert listed(running.given_back("x").claimed("n", "v"), over, lives) == []
     assert listed(running.finished("x", "success", "finished", 0, "t", ""), over) == []

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unhang.core.fleet.presence import Machine, machines_of, read_machine, refusal
-from unhang.core.fleet.rows import found_by, merged, published, read_row, shown
+from unhang.core.fleet.rows import found_by, merge_rows, read_row, row_to_publish, row_to_show
 from unhang.core.fleet.subjects import (
     is_machine,
     machine_from,
@@ -43,7 +43,7 @@ def test_each_job_is_there_once_and_no_end_is_invented(
 ) -> None:
     rows = {where: a_row(where[1], status) for where, status in there.items()}
     machines = {name: Machine(name, name in online, "then") for name in ("alpha", "beta", "gamma")}
-    found = merged([a_row(job) for job in local], own, rows, machines, 0.0)
+    found = merge_rows([a_row(job) for job in local], own, rows, machines, 0.0)
     keys = [(row["machine"], row["jobId"]) for row in found]
     assert len(keys) == len(set(keys))
     assert set(keys) == {(own, job) for job in local} | {where for where in there if where[0] != own}
@@ -59,17 +59,17 @@ def test_each_job_is_there_once_and_no_end_is_invented(
 
 @given(st.integers(0, 10**9), st.floats(0, 2e9))
 def test_the_time_that_is_left_goes_on_at_the_viewer(left: int, now: float) -> None:
-    row = published(a_row("a", endsInMs=left), 7, now)
+    row = row_to_publish(a_row("a", endsInMs=left), 7, now)
     assert read_row(json.dumps(row).encode()) == row
     assert row["seq"] == 7
-    later = shown(row, Machine("m", online=True, seen=""), "m", now + 1)
+    later = row_to_show(row, Machine("m", online=True, seen=""), "m", now + 1)
     assert abs(later["endsInMs"] - max(0, left - 1000)) <= 500
 
 
 def test_what_needs_a_person_names_the_machine_in_its_command() -> None:
     row = a_row("abc", name="web", needs={"kind": "input", "command": "unhang send web ANSWER"})
     assert (
-        shown(row, Machine("beta", online=True, seen=""), "beta", 0)["needs"]["command"]
+        row_to_show(row, Machine("beta", online=True, seen=""), "beta", 0)["needs"]["command"]
         == "unhang send web@beta ANSWER"
     )
 
@@ -91,6 +91,9 @@ def test_a_job_is_found_by_id_name_prefix_and_last() -> None:
     assert found_by(rows, "web", "beta") == ("beta", "aaaa222222")  # the one that runs
     assert found_by(rows, "@last", None) == ("beta", "aaaa222222")
     assert found_by(rows, "aaaa", "alpha") == ("alpha", "aaaa111111")
+    # a name that is another job's id leads nowhere else
+    misled = rows | {("gamma", "cccc444444"): a_row("cccc444444", name="aaaa111111")}
+    assert found_by(misled, "aaaa111111", None) == ("alpha", "aaaa111111")
     for name in ("web", "aaaa"):
         with pytest.raises(AmbiguousJob):
             found_by(rows, name, None)
@@ -154,6 +157,6 @@ def test_a_server_that_will_not_do_is_refused(version: tuple[int, int], jetstrea
 
 def test_what_an_ended_job_needs_is_not_published_since_nothing_would_take_it_back() -> None:
     needs = {"kind": "failed", "why": "exited with 3", "since": None, "command": "unhang status a"}
-    ended = published(a_row("a", endedAt="2026-01-02T03:04:05.000Z", needs=needs), 7, 0.0)
+    ended = row_to_publish(a_row("a", endedAt="2026-01-02T03:04:05.000Z", needs=needs), 7, 0.0)
     assert ended["needs"] is None
-    assert published(a_row("a", needs=needs | {"kind": "stuck"}), 7, 0.0)["needs"] is not None
+    assert row_to_publish(a_row("a", needs=needs | {"kind": "stuck"}), 7, 0.0)["needs"] is not None

@@ -89,7 +89,7 @@ def test_every_key_of_a_policy_is_read() -> None:
     assert found.retry == 2
 
 
-def test_extending_the_built_in_policy() -> None:
+def test_the_starter_file_extends_the_built_in_policy() -> None:
     policy = load(STARTER, "p", toml=True)
     assert resolve("make integration", policy).category == "slow-tests"
     assert resolve("make integration FOO=1", policy).limits.hard == 1800

@@ -82,7 +82,7 @@ def test_3_both_limits_are_always_there(seed: Policy) -> None:
         assert idle is not None
 
 
-def test_4_five_seconds_between_term_and_kill(seed: Policy) -> None:
+def test_4_five_seconds_lie_between_term_and_kill(seed: Policy) -> None:
     assert resolve("npm install", seed).limits.grace == 5
 
 
@@ -100,7 +100,9 @@ def test_4_five_seconds_between_term_and_kill(seed: Policy) -> None:
         ("npm install --dry-run", 300, 300, 60),
     ],
 )
-def test_6_the_four_test_commands(seed: Policy, line: str, timeout_sec: float, hard: float, idle: float) -> None:
+def test_6_the_four_test_commands_get_their_limits(
+    seed: Policy, line: str, timeout_sec: float, hard: float, idle: float
+) -> None:
     assert limits(seed, line, timeout_sec) == (hard, idle)
 
 

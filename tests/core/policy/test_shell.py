@@ -114,7 +114,7 @@ def test_what_a_line_leaves_in_the_background(line: str, background: list[str]) 
         ("true; while a; do b; done", None),
     ],
 )
-def test_loops_that_nothing_ends(line: str, endless: tuple[str, ...] | None) -> None:
+def test_a_loop_is_endless_only_where_nothing_ends_it(line: str, endless: tuple[str, ...] | None) -> None:
     assert split(line).endless == endless
 
 

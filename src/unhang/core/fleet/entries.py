@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from unhang.core import plain_text, values
 from unhang.core.attention import KINDS
-from unhang.core.fleet.rows import UNKNOWN, addressed, shown
-from unhang.core.overview import LINE, SESSION, SPARK_STEPS, placed
+from unhang.core.fleet.rows import UNKNOWN, need_at, row_to_show
+from unhang.core.overview import LINE, SESSION, SPARK_STEPS, with_place
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -87,13 +87,13 @@ def of_entry(entry: Entry) -> Json:
 
 def entry_from(row: Json, name: str, machine: Machine | None, now: float) -> Entry:
     """Return the entry of a published row. `machine`: what is known of it (None: nothing)."""
-    seen = shown(row, machine, name, now)
+    seen = row_to_show(row, machine, name, now)
     given = values.mapping(row.get("entry")) or {}
     entry: Entry = {
         "id": f"{row['jobId']}@{name}",
         "machine": name,
         "kind": row.get("kind") or "command",
-        "name": row.get("name") or None,
+        "name": plain_text.one_line(str(row.get("name") or ""), LINE) or None,
         "command": plain_text.one_line(str(row.get("command") or ""), LINE),
         "cwd": row.get("cwd") or "",
         "labels": seen["labels"],
@@ -106,14 +106,14 @@ def entry_from(row: Json, name: str, machine: Machine | None, now: float) -> Ent
     }
     for field, (reading, default) in _FIELDS.items():
         entry[field] = _read(field, given.get(field), reading, default)
-    entry["attention"] = _attention(addressed(entry["attention"] or row.get("needs"), row, name))
+    entry["attention"] = _attention(need_at(entry["attention"] or row.get("needs"), row, name))
     entry["doing"] = plain_text.one_line(entry["doing"], LINE)
     if entry["kind"] == SESSION and entry["agent"] is None:
         entry["agent"] = {"name": "agent", "calls": []}  # a session always has one
     if seen["status"] == UNKNOWN:
         entry |= {"doing": seen["why"], "clocks": [], "attention": None, "needsInput": None, "usage": None}
     needs = entry["attention"]
-    return placed(entry, None if needs is None else needs["kind"], "" if needs is None else needs["since"] or "")
+    return with_place(entry, None if needs is None else needs["kind"], "" if needs is None else needs["since"] or "")
 
 
 def queued_entry(row: Json) -> Entry:
@@ -132,7 +132,7 @@ def queued_entry(row: Json) -> Entry:
         "ports": [],
         "where": None,
     }
-    return placed(entry, None, "")
+    return with_place(entry, None, "")
 
 
 def queued_name(job: str, queue: str) -> str:

@@ -11,7 +11,7 @@ what is not permitted is refused in words.
 from __future__ import annotations
 
 from unhang.core.fleet import subjects
-from unhang.core.fleet.subjects import is_machine
+from unhang.core.fleet.subjects import NAME_RULE, is_machine
 from unhang.core.record import Record
 from unhang.errors import UsageError
 
@@ -49,7 +49,7 @@ def user_name(role: str, name: str) -> str:
     if role not in ROLES:
         raise UsageError(f"not a kind of user: {role!r} (worker, viewer or operator)")
     if not is_machine(name):
-        raise UsageError(f"not a name for a user: {name!r} (letters, digits, - and _, at most 63)")
+        raise UsageError(f"not a name for a user: {name!r} ({NAME_RULE})")
     return f"{role}-{name}"
 
 

@@ -315,6 +315,10 @@ def place_of(job: QueuedJob, jobs: Iterable[QueuedJob]) -> int:
     return [each.id for each in in_order(each for each in jobs if each.queue == job.queue)].index(job.id)
 
 
+# What a job waits for that waits for nothing.
+TAKEN_AT_ONCE = "about to be taken"
+
+
 def why_it_waits(job: QueuedJob, jobs: Sequence[QueuedJob], settings: QueueSettings, workers: Iterable[Worker]) -> str:
     """Return in a few words why a job has not been taken yet; `jobs` and `workers` of its queue."""
     there = [worker for worker in workers if worker.queue == job.queue]
@@ -336,7 +340,7 @@ def why_it_waits(job: QueuedJob, jobs: Sequence[QueuedJob], settings: QueueSetti
         return f"all {slots} slots are taken" if slots != 1 else "the only slot is taken"
     if not any(worker.has_room(job) for worker in suitable):
         return f"no worker has {human_size(job.memory)} of memory left"
-    return "about to be taken"
+    return TAKEN_AT_ONCE
 
 
 def _unsuitable(job: QueuedJob, workers: Sequence[Worker]) -> str:

@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 from unhang.core.fleet.queue import ENDED, QUEUED, RUNNING, place_of, why_it_waits
+from unhang.core.fleet.rows import row_of_silent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any
 
+    from unhang.core.fleet.presence import Machine
     from unhang.core.fleet.queue import QueuedJob, QueueSettings, Worker
 
 
 def queued_row(
-    job: QueuedJob, jobs: Sequence[QueuedJob], settings: QueueSettings, workers: Iterable[Worker]
+    job: QueuedJob,
+    jobs: Sequence[QueuedJob],
+    settings: QueueSettings,
+    workers: Iterable[Worker],
+    machines: Mapping[str, Machine],
 ) -> dict[str, Any]:
-    """Return the row of a job of a queue; `jobs`: those of its queue, itself among them."""
+    """Return the row of a job of a queue; `jobs`: those of its queue, itself among them.
+
+    Of one that was taken, and that its machine has not published, nothing is known if that machine is offline.
+    """
     row: dict[str, Any] = {
         "jobId": job.id,
         "name": job.name or None,
@@ -39,7 +48,10 @@ def queued_row(
         "place": None,
     }
     if job.state == RUNNING:
+        machine = machines.get(job.machine)
         row["why"] = f"taken by {job.machine} just now"
+        if machine is None or not machine.online:
+            row = row_of_silent(row, machine, job.machine, "it was taken there")
     if job.state == QUEUED:
         before = place_of(job, jobs)
         why = why_it_waits(job, jobs, settings, workers)
@@ -53,6 +65,7 @@ def unpublished(
     jobs: Sequence[QueuedJob],
     settings: Callable[[str], QueueSettings],
     workers: Sequence[Worker],
+    machines: Mapping[str, Machine],
 ) -> list[dict[str, Any]]:
     """Return the rows of the jobs of queues that no machine shows: they wait, were just taken, or never ran.
 
@@ -65,9 +78,10 @@ def unpublished(
     found = []
     for job in jobs:
         if job.state == QUEUED or job.id not in ended or (job.state == RUNNING and ended[job.id]):
-            made = queued_row(job, jobs, settings(job.queue), workers)
+            made = queued_row(job, jobs, settings(job.queue), workers, machines)
             if job.state == RUNNING and job.id in ended:
-                made["why"] = f"has ended on {job.machine}, and its worker has not said how yet"
+                why = f"has ended on {job.machine}, and its worker has not said how yet"
+                made |= {"status": RUNNING, "phase": RUNNING, "why": why}
             found.append(made)
     return found
 

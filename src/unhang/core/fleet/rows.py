@@ -50,7 +50,7 @@ _FIELDS = {
 }
 
 
-def published(row: Json, seq: int, now: float) -> Json:
+def row_to_publish(row: Json, seq: int, now: float) -> Json:
     """Return the row to publish, from one of `unhang ps --json`. `seq`: the number of the last event it tells of."""
     left = values.number(row.get("endsInMs"))
     kept = {name: value for name, value in row.items() if name != "endsInMs"}
@@ -60,7 +60,7 @@ def published(row: Json, seq: int, now: float) -> Json:
     return kept | {"endsAt": None if left is None else round(now + left / 1000), "seq": seq}
 
 
-def written(row: Json) -> bytes:
+def row_message(row: Json) -> bytes:
     """Return a row as a message. One that no server would take, for its command or its labels, is cut to what fits."""
     data = values.dump(row, compact=True).encode()
     if len(data) <= LARGEST:
@@ -78,22 +78,26 @@ def read_row(data: bytes) -> Json | None:
     return row if all(row.get(name) for name in ("jobId", "status", "phase")) else None
 
 
-def shown(row: Json, machine: Machine | None, name: str, now: float) -> Json:
+def row_to_show(row: Json, machine: Machine | None, name: str, now: float) -> Json:
     """Return a row as a viewer shows it; `machine`: what is known of it (None: nothing)."""
     ends = values.number(row.get("endsAt"))
     left = None if ends is None else max(0, round((ends - now) * 1000))
     made = {field: value for field, value in row.items() if field not in ("endsAt", "seq", "entry")}
     made |= {"machine": name, "endsInMs": left, "labels": row.get("labels") or {}, "ports": row.get("ports") or []}
-    made |= {"needs": addressed(row.get("needs"), row, name)}
+    made |= {"needs": need_at(row.get("needs"), row, name)}
     if row["status"] != "running" or (machine is not None and machine.online):
         return made
+    return row_of_silent(made, machine, name, f"it was {str(row['phase']).replace('_', ' ')}")
+
+
+def row_of_silent(row: Json, machine: Machine | None, name: str, before: str) -> Json:
+    """Return the row of a job whose machine is offline: `before` is all that is known of it."""
     seen = f", last seen {machine.seen}" if machine is not None and machine.seen else ""
-    why = f"{name} is offline{seen}; it was {str(row['phase']).replace('_', ' ')}"
-    silenced: Json = {"status": UNKNOWN, "phase": UNKNOWN, "why": why, "needs": None, "endsInMs": None, "ports": []}
-    return made | silenced
+    why = f"{name} is offline{seen}; {before}"
+    return row | {"status": UNKNOWN, "phase": UNKNOWN, "why": why, "needs": None, "endsInMs": None, "ports": []}
 
 
-def addressed(given: object, row: Json, machine: str) -> Json | None:
+def need_at(given: object, row: Json, machine: str) -> Json | None:
     """Return what the job of a row needs a person for, with a command that can be typed on any machine."""
     needs = values.mapping(given)
     if needs is None:
@@ -107,7 +111,8 @@ def addressed(given: object, row: Json, machine: str) -> Json | None:
 def found_by(rows: Mapping[tuple[str, str], Json], name: str, machine: str | None) -> tuple[str, str]:
     """Return the machine and the job that a person means: by id, name, a unique prefix of an id, or @last.
 
-    `machine`: only there; None: anywhere. Raises NoSuchJob or AmbiguousJob.
+    `machine`: only there; None: anywhere. Raises NoSuchJob or AmbiguousJob. An id goes before a name: a machine calls
+    its jobs as it likes, also by the id of another's.
     """
     there = {where: row for where, row in rows.items() if machine in (None, where[0])}
     place = "the fleet" if machine is None else machine
@@ -115,7 +120,9 @@ def found_by(rows: Mapping[tuple[str, str], Json], name: str, machine: str | Non
         if not there:
             raise NoSuchJob(f"{place} has no job yet")
         return max(there, key=lambda where: str(there[where].get("createdAt") or ""))
-    named = [where for where in there if there[where].get("name") == name]
+    named = (
+        [] if any(job == name for _, job in there) else [where for where in there if there[where].get("name") == name]
+    )
     live = [where for where in named if there[where]["status"] == "running"]
     if named and len(live) <= 1:
         return live[0] if live else max(named, key=lambda where: str(there[where].get("createdAt") or ""))
@@ -128,7 +135,7 @@ def found_by(rows: Mapping[tuple[str, str], Json], name: str, machine: str | Non
     return matches[0]
 
 
-def merged(
+def merge_rows(
     local: Iterable[Json], own: str, rows: Mapping[tuple[str, str], Json], machines: Mapping[str, Machine], now: float
 ) -> list[Json]:
     """Return the jobs of this home and of the fleet, each once, the newest first.
@@ -139,7 +146,7 @@ def merged(
     found = [row | {"machine": own} for row in local]
     for (name, _), row in rows.items():
         if name != own:
-            found.append(shown(row, machines.get(name), name, now))
+            found.append(row_to_show(row, machines.get(name), name, now))
     found.sort(key=lambda row: (row["machine"], row["jobId"]))
     found.sort(key=lambda row: str(row.get("createdAt") or ""), reverse=True)
     return found

@@ -33,6 +33,8 @@ ALL_TASKS, ALL_HOLDS = "unhang.task.>", "unhang.hold.>"
 ALL_ROWS, ROWS_LIVE = f"$KV.{ROWS}.>", "unhang.rows.>"
 _SESSION = "session."
 _LONGEST = 63
+# How such names are made, for people.
+NAME_RULE = f"letters, digits, - and _, no dash first, at most {_LONGEST}"
 _LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")
 
 

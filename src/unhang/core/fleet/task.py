@@ -10,6 +10,7 @@ import json
 
 from unhang.core import values
 from unhang.core.fleet.checkout import read_checkout
+from unhang.core.limit_request import LIMIT_NAMES
 from unhang.core.record import Record
 
 TYPE_CHECKING = False
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
 
 # A message of a server holds 1 MB at most.
 LARGEST = 768 << 10
-
-_LIMITS = ("idle", "hard", "stall", "warn", "grace", "liveness", "on_hung", "category", "timeout_sec")
 
 
 class Task(Record):
@@ -65,7 +64,7 @@ def read_task(data: bytes) -> Task | None:
         return None
     if env is None or labels is None or limits is None or not cwd or not isinstance(shell, str | None):
         return None
-    if set(limits) - set(_LIMITS):
+    if set(limits) - set(LIMIT_NAMES):
         return None
     stdin = values.one_of("null", "pipe")(value.get("stdin")) or "null"
     flags = {name: values.flag(value.get(name)) or False for name in ("pty", "keep")}

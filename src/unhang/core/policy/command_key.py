@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from unhang.core import mask
+from unhang.core import mask, plain_text
 from unhang.core.policy.shell.command_pieces import pieces_of
 
 _LONGEST = 300
@@ -38,9 +38,12 @@ def normal_word(word: str) -> str:
 
 def command_key(command: Sequence[str] | str) -> str:
     """Return the key of a command: its command words as they are (python3 is not python2), and the arguments without
-    what varies, and secrets.
+    what varies, secrets, and sequences for a terminal, of which the rules of the shell would leave halves.
     """
-    command = mask.line(command) if isinstance(command, str) else mask.arguments(command)
+    if isinstance(command, str):
+        command = mask.line(plain_text.harmless(command))
+    else:
+        command = mask.arguments([plain_text.harmless(word) for word in command])
     shown: list[str] = []
     for part in pieces_of(command)[:_MOST]:
         first, *rest = part.words

@@ -12,10 +12,6 @@ from __future__ import annotations
 from unhang.core.durations import human
 from unhang.core.record import Record
 
-TYPE_CHECKING = False  # the real constant lives in `typing`, whose import costs start-up time
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 class Learn(Record):
     """How "auto" limits follow from history."""
@@ -37,16 +33,11 @@ class Profile(Record):
     median: float = 0.0
 
 
-def quantile(values: Sequence[float], q: float) -> float:
-    """Return the smallest value that a fraction q of them does not exceed: always one that really happened."""
-    ordered = sorted(values)
-    if not ordered:
-        raise ValueError("a quantile of nothing")
-    return ordered[rank(len(ordered), q)]
-
-
 def rank(count: int, q: float) -> int:
-    """Return the place of the quantile in a sorted list, shared with the store, which skips so many rows."""
+    """Return where the quantile stands in a sorted list: the smallest value that a fraction q of them does not exceed.
+
+    So it is always one that really happened.
+    """
     # rounded before the ceiling: 0.95 × 20 must be 19, whatever binary fractions make of it
     exact = round(q * count, 9)
     whole = int(exact)

@@ -66,7 +66,7 @@ class Policy(Record):
     name: str
     categories: dict[str, Category]
     default: str
-    # (category, text, compiled): the compiled form knows how to match, see `regex.py`
+    # (category, text, compiled): the compiled form knows how to match, see `regex/match.py`
     patterns: tuple[tuple[str, str, CompiledPattern], ...] = ()
     # Ask the built-in table about commands that no pattern of this file claims.
     builtin: bool = False

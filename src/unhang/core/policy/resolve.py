@@ -107,6 +107,19 @@ def with_stall_notice(found: Resolution, policy: Policy) -> Resolution:
     return found.replace(limits=found.limits.replace(stall=stall), sourced=sourced)
 
 
+def waits_for_no_person(found: Resolution, policy: Policy) -> bool:
+    """Return whether what the built-in policy lets go on for ever is an editor, of which a person has to take leave.
+
+    Where no person can reach it, it is a command like any other, and has to have an end.
+    """
+    if found.category != "session" or policy.categories[found.category] != categories().get(found.category):
+        return False
+    from unhang.core.editors import EDITOR_STARTERS, EDITORS  # few commands are for a person
+
+    endless = [command_name(piece.text.partition(" ")[0]) for piece in found.pieces if piece.never_ending]
+    return bool(endless) and all(name in EDITORS or name in EDITOR_STARTERS for name in endless)
+
+
 def _sourced(
     category: Category,
     policy: Policy,

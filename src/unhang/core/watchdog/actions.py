@@ -35,36 +35,43 @@ class Quiet(Record):
 
 
 class Resumed(Record):
-    """Notice: a sign of life after a `Stuck`, `Quiet` or idle `Warning`. `asked`: a caller has sent input."""
+    """Notice: a sign of life after a `Stuck`, `Quiet` or idle `Warned`. `asked`: a caller has sent input."""
 
     silent: float
     asked: bool = False
 
 
 class Warned(Record):
-    """Notice: `tier` will end the job in `left` seconds unless something changes."""
+    """Notice: `tier` will end the job in `left` seconds unless something changes.
+
+    `budget`: what stands in the place of the idle limit, and is so long; empty: nothing does."""
 
     tier: str
     elapsed: float
     left: float
+    budget: str = ""
+    limit: float | None = None
 
 
 class Extended(Record):
     """Notice: the deadline of `tier` is now `left` seconds away; `reason` says what moved it, for people.
 
-    `asked`: a caller moved it, not the progress of the tree."""
+    `asked`: a caller moved it, not the progress of the tree. `budget` as in `Warned`."""
 
     tier: str
     left: float
     reason: str
     asked: bool = False
+    budget: str = ""
 
 
 class LimitReached(Record):
-    """Notice: a limit fired; `Terminate` follows at once."""
+    """Notice: a limit fired; `Terminate` follows at once. `budget` as in `Warned`."""
 
     tier: str
     elapsed: float
+    budget: str = ""
+    limit: float | None = None
 
 
 class Interrupt(Record):

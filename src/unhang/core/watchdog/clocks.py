@@ -87,6 +87,11 @@ class Clocks:
         """Return the job's own idle limit, also while a window stands in its place."""
         return self.limits.idle if self._own_idle is None else self._own_idle
 
+    @property
+    def budget(self) -> str:
+        """Return what stands in the place of the idle limit; empty: nothing does."""
+        return self._window_for
+
     # --- what happened --------------------------------------------------------------------------------------
 
     def spoken(self, now: float, at_least: float = 0.0, *, asked: bool = False) -> list[Action]:
@@ -110,7 +115,8 @@ class Clocks:
 
     def longest_silence_at(self, now: float) -> float:
         """Return the longest one so far. The silence of a tool or of a person is not the agent's."""
-        return self.longest_silence if self._window_for else max(self.longest_silence, now - self.spoke)
+        owned = self._window_for not in (fact.TOOL, fact.PERSON)
+        return max(self.longest_silence, now - self.spoke) if owned else self.longest_silence
 
     def looked_at(
         self, alive: bool, reason: str, now: float, *, still: bool = False, explains: bool = True
@@ -253,12 +259,14 @@ class Clocks:
             self._changed()
         return said
 
-    def expired(self, now: float) -> str | None:
-        """Return which limit has run out after its warning; None if none has."""
+    def expired(self, now: float) -> act.LimitReached | None:
+        """Return the limit that has run out after its warning; None if none has."""
         idle, hard = self._idle_due(), self._hard_due()
         if now < min(idle, hard):
             return None
-        return act.IDLE if idle <= hard else act.HARD
+        if idle <= hard:
+            return act.LimitReached(act.IDLE, self.silence(now), *self._in_its_place())
+        return act.LimitReached(act.HARD, now - self.started)
 
     def limit_due(self) -> tuple[float, str]:
         """Return when the next limit ends the job, as far as is known now, and which; its warning may be to come."""
@@ -345,14 +353,18 @@ class Clocks:
                 return said
         self._idle_warned = now
         if self._idle_lead() > 0:
-            said.append(act.Warned(act.IDLE, self.silence(now), self._idle_due() - now))
+            left = self._idle_due() - now
+            said.append(act.Warned(act.IDLE, self.silence(now), left, *self._in_its_place()))
         return said
 
     def _announce(self, now: float, reason: str, *, asked: bool = False) -> list[Action]:
         if self.limits.idle is None:
             return []
         self._announced = self.life + self.limits.idle
-        return [act.Extended(act.IDLE, self._announced - now, reason, asked)]
+        return [act.Extended(act.IDLE, self._announced - now, reason, asked, self.budget)]
+
+    def _in_its_place(self) -> tuple[str, float | None]:
+        return (self.budget, self.limits.idle) if self.budget else ("", None)
 
     def _dues(self) -> list[float]:
         """Every moment at which a notice or an end may be due."""

@@ -27,14 +27,15 @@ class AgentMoved(Record):
     """The agent in the job made progress, as its driver understands it: a delta, a finished item."""
 
 
-# What an agent's window stands for.
-TOOL, PERSON = "tool", "person"
+# What a window stands for (`core.limits.BUDGETS`).
+STARTUP, FIRST, TOOL, PERSON = "startup", "first", "tool", "person"
 
 
 class Window(Record):
     """The agent waits for something that has a limit of its own. None: it has come, the idle limit is back.
 
-    `purpose`: TOOL (a tool is in flight), PERSON (a question is open), or empty (its start, its first response).
+    `purpose`: STARTUP, FIRST (a task was given, no response has come), TOOL (one is in flight), PERSON (a question
+    is open).
     """
 
     idle: float | None

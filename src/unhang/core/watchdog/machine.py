@@ -269,13 +269,12 @@ class Watchdog:
             actions.append(act.Look(full))
             return False
         actions += self.clocks.notices(now)
-        tier = self.clocks.expired(now)
-        if tier is None:
+        reached = self.clocks.expired(now)
+        if reached is None:
             # a warning that was given late has moved its limit, and the look before that limit may be due already
             return now >= self.clocks.look_due()
-        self.reason = tier
-        elapsed = self.silence(now) if tier == act.IDLE else now - self.clocks.started
-        actions.append(act.LimitReached(tier, elapsed))
+        self.reason = reached.tier
+        actions.append(reached)
         return self._terminate(now, actions)
 
     def _leak_due(self) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from unhang.core import events as ev
 from unhang.core import values
 from unhang.core.durations import human, human_ms
-from unhang.core.limits import TIMEOUT_REASON
+from unhang.core.limits import TIMEOUT_REASON, named
 from unhang.core.notices import because
 from unhang.core.watchdog import actions as act
 
@@ -33,20 +33,22 @@ def event_of(notice: Notice, *, since: str, diagnosis: dict[str, Any] | None, jo
         case act.Resumed(silent, asked):
             text = "Input was sent." if asked else f"Output again after {human(silent)}."
             return ev.watchdog("resumed", text, idleMs=ev.ms(silent), asked=asked or None)
-        case act.Warned(tier, elapsed, left):
-            fields = _reached(tier, elapsed) | {"since": since, "willAbortInMs": ev.ms(left)}
+        case act.Warned(tier, elapsed, left, budget, limit):
+            fields = _reached(tier, elapsed, budget, limit) | {"since": since, "willAbortInMs": ev.ms(left)}
             event = ev.watchdog("warning", "", diagnosis=diagnosis, **fields)
-        case act.Extended(tier, left, reason, asked):
+        case act.Extended(tier, left, reason, asked, budget):
             why = ", as was asked for" if asked else f": {reason}" if reason else ""
-            text = f"The {tier} limit is now {human(left)} away{why}."
+            text = f"The {named(tier, budget)} limit is now {human(left)} away{why}."
             return ev.watchdog("extended", text, willAbortInMs=ev.ms(left), reason=reason, tier=tier, asked=asked)
-        case act.LimitReached(tier, elapsed):
-            event = ev.watchdog("timeout", "", diagnosis=diagnosis, **_reached(tier, elapsed), since=since)
+        case act.LimitReached(tier, elapsed, budget, limit):
+            fields = _reached(tier, elapsed, budget, limit)
+            event = ev.watchdog("timeout", "", diagnosis=diagnosis, **fields, since=since)
     return event | {"message": message_of(event, job_id)}
 
 
-def _reached(tier: str, elapsed: float) -> dict[str, Any]:
-    return {_ELAPSED[tier]: ev.ms(elapsed), "reason": TIMEOUT_REASON[tier]}
+def _reached(tier: str, elapsed: float, budget: str, limit: float | None) -> dict[str, Any]:
+    fields = {_ELAPSED[tier]: ev.ms(elapsed), "reason": TIMEOUT_REASON[tier]}
+    return fields | ({"budget": ev.budget(budget, limit)} if budget else {})
 
 
 def message_of(event: ev.Event, job_id: str, *, reason: bool = True, more_time: str = "") -> str:
@@ -61,15 +63,18 @@ def message_of(event: ev.Event, job_id: str, *, reason: bool = True, more_time: 
     if lasted is None:
         return str(event.get("message") or "")
     elapsed, left = human_ms(lasted), human_ms(values.number(event.get("willAbortInMs")))
+    budget = values.text_of(event, "budget", "name")
+    limit = named(tier, budget)
     match event["phase"], tier:
         case "stuck", _:
             return f"No output and no progress for {elapsed}.{why} No action taken yet."
         case "timeout", act.IDLE:
-            return f"No sign of life for {elapsed} ({tier} limit): ending it.{why}"
+            return f"No sign of life for {elapsed} ({limit} limit): ending it.{why}"
         case "timeout", _:
             return f"Still running after {elapsed} ({tier} limit): ending it.{why}"
         case _, act.IDLE:
-            text = f"No output for {elapsed}. Will abort in {left} unless output resumes."
+            at = f" at its {limit} limit" if budget else ""
+            text = f"No output for {elapsed}. Will abort in {left}{at} unless output resumes."
         case _:
             text = f"Running for {elapsed}. Will abort in {left} at its hard limit."
     return f"{text}{why} To give it more time: {more_time or f'unhang extend {job_id} --{tier} 10m'}"

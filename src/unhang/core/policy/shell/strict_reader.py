@@ -30,6 +30,11 @@ class Uncertain(ValueError):
     """It cannot be told what the line runs; the message says why, for people."""
 
 
+def of_one_shell(word: str) -> Uncertain:
+    """Return why a line with this word cannot be told: a shell may take it for its grammar, and another not."""
+    return Uncertain(f"{word!r} is grammar in one shell and a command in another")
+
+
 class Word:
     """`text` has a HOLE for each expansion.
 
@@ -314,6 +319,8 @@ _COUNTING = frozenset({"[[", "let", "declare", "typeset", "local"})
 _ENDS = frozenset({"then", "else", "elif", "fi", "do", "done", "esac", "}"})
 # Grammar for bash, a program's name for dash.
 _OF_ONE_SHELL = frozenset({"function", "select", "coproc"})
+# All words of the grammar.
+GRAMMAR = _ENDS | _OF_ONE_SHELL | {"!", "{", "if", "for", "while", "until", "case"}
 
 
 class StrictCommand:
@@ -458,7 +465,7 @@ class _Reader(Words):
             return
         keyword = self._keyword()
         if keyword in _OF_ONE_SHELL:
-            raise Uncertain(f"{keyword!r} is grammar in one shell and a command in another")
+            raise of_one_shell(keyword)
         if keyword in _ENDS:
             raise Uncertain(f"{keyword!r} stands where a command should")
         parse: Callable[[], None] | None = {

@@ -142,6 +142,8 @@ _FIRST_WORDS = frozenset(key.split()[0] for key in _SIMPLE if " " in key)
 # With -d these leave what they run behind, and end at once.
 _DETACHING = frozenset({"docker run", "docker exec", "docker compose run", "docker compose exec"})
 # Unknown sub-commands of these run a script of package.json, or a program, of that name.
+# What find runs for each file.
+FIND_ACTIONS = ("-exec", "-execdir", "-ok", "-okdir")
 _SCRIPT_RUNNERS = frozenset({"yarn", "pnpm", "bun"})
 _SAME_AS = {"podman": "docker", "nerdctl": "docker", "podman-compose": "docker-compose", "bundler": "bundle"}
 
@@ -327,7 +329,7 @@ def _special(name: str, words: tuple[str, ...]) -> Unwrapped | None:
         return Unwrapped(name, rest) if rest and "exec" in words else None
     if name == "find":
         for at, word in enumerate(words):
-            if word in ("-exec", "-execdir", "-ok", "-okdir") and at + 1 < len(words):
+            if word in FIND_ACTIONS and at + 1 < len(words):
                 return Unwrapped(name, words[at + 1 :], works=True)
     return None
 
