@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from unhang.core.diagnosis.samples import Lock
-from unhang.procs.linux.sampler.commons import mapping, nameless
+from unhang.procs.linux.sampler.commons import is_nameless, mapping
 from unhang.procs.linux.sampler.full import full
 from unhang.procs.linux.sampler.runtimes import gil_number, go_signals, has_go_mark, image_of, is_go, is_ocaml
 
@@ -91,7 +91,7 @@ def test_a_path_with_a_carriage_return_is_one_line() -> None:
     assert mapping(maps, 0x3000) == (False, "00:00:0", "")
 
 
-def test_the_mapping_of_an_address() -> None:
+def test_an_address_leads_to_its_mapping() -> None:
     assert mapping(MAPS, 0x7F0000000010) == (True, "00:01:34288", "/dev/zero (deleted)")
     assert mapping(MAPS, 0x1C00010) == (False, "00:00:0", "[heap]")
     assert mapping(MAPS, 0x10) is None
@@ -106,8 +106,8 @@ def test_the_mapping_of_an_address() -> None:
         ("/SYSV0 (deleted)", False),
     ],
 )
-def test_memory_without_a_name(path: str, none: bool) -> None:
-    assert nameless(path) is none
+def test_shared_memory_without_a_name_is_known_by_its_path(path: str, none: bool) -> None:
+    assert is_nameless(path) is none
 
 
 WANTS = "import fcntl, sys; f = open(sys.argv[1]); print('up', flush=True); fcntl.flock(f, fcntl.LOCK_EX)"
@@ -232,7 +232,7 @@ def handovers(job: subprocess.Popen[bytes], beyond: int = -1) -> int:
 
 
 @pytest.mark.parametrize("how", ["kept", "turns"])
-def test_the_handovers_of_the_gil_of_a_real_program(how: str) -> None:
+def test_the_handovers_of_the_gil_grow_only_where_threads_take_turns(how: str) -> None:
     """They grow where threads take turns, and stay as they are where one keeps the lock in C, whatever others ask."""
     argv = [sys.executable, "-c", HOLDS_THE_GIL, how]
     with open("/dev/zero", "rb") as zeros, subprocess.Popen(argv, stdin=zeros) as job:

@@ -16,7 +16,7 @@ import pytest
 
 from tests.support.diagnosis.actors import actor, command, until_blocked, until_state
 from unhang.core.diagnosis.prompt import waits_for_input
-from unhang.core.diagnosis.samples import FOREVER
+from unhang.core.diagnosis.samples import FOREVER, ProcessSample
 from unhang.procs.linux.procfs import read
 from unhang.procs.linux.sampler.jvm import counter
 from unhang.procs.linux.sampler.locks import locks_of
@@ -200,6 +200,15 @@ def test_a_lock_of_an_open_file_description_is_named_with_those_who_have_the_fil
     assert lock is not None
     assert (lock.kind, lock.path, lock.holder, lock.blocked) == ("ofd", str(path), os.getpid(), True)
     assert lock.owners == (os.getpid(),)
+
+
+@pytest.mark.parametrize(("second", "sure"), [("00:00:7", True), ("00:00:8", False)])
+def test_two_threads_that_wait_for_two_locks_wait_for_more_than_is_seen(second: str, sure: bool) -> None:
+    """The table names their process, and not the thread."""
+    waits = b"1: POSIX ADVISORY WRITE 50 %s 0 EOF\n1: -> POSIX ADVISORY WRITE 7 %s 0 EOF\n"
+    table = waits % (b"00:00:7", b"00:00:7") + waits % (second.encode(), second.encode())
+    lock = locks_of({7: ProcessSample(7)}, table=table)[7]
+    assert (0 not in lock.owners) is sure
 
 
 def test_a_table_of_locks_that_makes_no_sense_breaks_nothing() -> None:

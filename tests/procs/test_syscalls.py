@@ -65,12 +65,10 @@ def test_a_descriptor_of_which_only_the_end_is_asked_for_is_not_read() -> None:
     assert call("poll", 0x1000, 3, MINUS_ONE, memory={0x1000: fds}) == Call(reads=(0,), hangups=(5,), timeout=FOREVER)
 
 
-@pytest.mark.parametrize(("flags", "writes"), [(0, False), (1, True), (2, False), (0o1001, True)])
-def test_opening_says_whether_it_is_to_write(flags: int, writes: bool) -> None:
-    memory = {0x1000: b"/x\0", 0x20: struct.pack("<QQQ", flags, 0, 0)}
-    assert call("open", 0x1000, flags, memory=memory).to_write is writes
-    assert call("openat", MINUS_ONE, 0x1000, flags, memory=memory).to_write is writes
-    assert call("openat2", MINUS_ONE, 0x1000, 0x20, memory=memory).to_write is writes
+def test_the_third_set_of_select_is_waited_for_as_well() -> None:
+    memory = {0x20: struct.pack("<Q", 1 << 3), 0x40: struct.pack("<Q", 1 << 5)}
+    assert call("select", 6, 0x20, 0, 0x40, 0, memory=memory) == Call(reads=(3, 5), timeout=FOREVER)
+    assert call("pselect6", 6, 0, 0x20, 0x40, 0, memory=memory) == Call(reads=(5,), writes=(3,), timeout=FOREVER)
 
 
 def test_a_set_that_cannot_be_read_is_said_to_be_unseen() -> None:
@@ -104,7 +102,7 @@ def test_a_join_waits_for_a_thread_by_its_number() -> None:
     assert (found.owner, found.shared, found.timeout) == (4712, True, FOREVER)
 
 
-def test_a_futex_with_an_absolute_deadline() -> None:
+def test_a_futex_with_an_absolute_deadline_is_read_as_the_time_that_is_left() -> None:
     assert call("futex", 0x10, 128 | 9, 0, 0x20, memory={0x20: timespec(107)}).until == 7.0
 
 
@@ -112,6 +110,9 @@ def test_a_wait_names_its_child() -> None:
     assert call("wait4", MINUS_ONE).child is None
     assert call("wait4", 812).child == 812
     assert call("waitid", 1, 812).child == 812
+    assert call("wait4", MINUS_ONE, 0, 0x40000000).traces
+    assert call("waitid", 0, 0, 0, 0x40000000).traces
+    assert not call("wait4", MINUS_ONE, 0, 2).traces
 
 
 def test_opening_names_the_path_also_across_a_page() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import pty
 import signal
@@ -13,13 +14,15 @@ import termios
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from tests.support.programs import need_command
 from unhang.core.diagnosis.runtimes import ERLANG, JVM, MONO, NODE
 from unhang.core.diagnosis.samples import FOREVER, FullSample, ProcessSample
-from unhang.procs.linux.sampler import waited
+from unhang.procs.linux.sampler import files, waited
 from unhang.procs.linux.sampler.files import terminal_of
-from unhang.procs.linux.sampler.full import meant
-from unhang.procs.linux.sampler.threads import reachable
+from unhang.procs.linux.sampler.full import handled_on_purpose
 from unhang.procs.sampler.full import full
 
 PREFACE = "import ctypes, os, select, struct, sys\n"
@@ -90,6 +93,46 @@ def test_where_not_all_can_be_looked_at_somebody_may_hold_the_other_end(
             assert [pid for pid, _ in pipe.outside] == [0]
         finally:
             reader.kill()
+
+
+@pytest.mark.parametrize("bound", ["MOST_FDS_OUTSIDE", "MOST_OUTSIDE"])
+def test_where_not_all_can_be_looked_at_one_more_may_hold_an_end_that_we_hold(
+    monkeypatch: pytest.MonkeyPatch, bound: str
+) -> None:
+    monkeypatch.setattr(waited, bound, 1)
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as job:
+        try:
+            seen = look_at(job, "read")
+            pipe = seen.pipes[seen.processes[job.pid].fds[0]]
+            assert (pipe.ours, [pid for pid, _ in pipe.outside]) == (True, [0])
+        finally:
+            job.kill()
+
+
+@given(st.sets(st.integers(1, 9)), st.sets(st.integers(1, 9)), st.booleans())
+def test_whoever_was_found_to_hold_an_end_one_that_was_not_looked_at_may_hold_it_too(
+    found: set[int], keepers: set[int], cut: bool
+) -> None:
+    holders = waited.others_of(dict.fromkeys(found, "x"), keepers, cut=cut)
+    assert {pid for pid, _ in holders} == found - keepers | ({0} if cut else set())
+
+
+@pytest.mark.parametrize("bound", ["MOST_FDS_OUTSIDE", "MOST_OUTSIDE"])
+def test_where_not_all_can_be_looked_at_one_more_may_hold_a_lock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bound: str
+) -> None:
+    path = tmp_path / "lock"
+    with path.open("w") as mine:
+        fcntl.flock(mine, fcntl.LOCK_EX)
+        with subprocess.Popen(["flock", path, "true"]) as job:
+            try:
+                look_at(job, "flock")
+                monkeypatch.setattr(files, bound, 1)
+                lock = full(os.getpid()).processes[job.pid].lock
+                assert lock is not None
+                assert (lock.holder, set(lock.owners)) == (os.getpid(), {0, os.getpid()})
+            finally:
+                job.kill()
 
 
 def test_a_stranger_that_can_write_to_a_fifo_is_found(tmp_path: Path) -> None:
@@ -182,23 +225,49 @@ def test_a_wait_for_the_end_of_a_pipe_is_no_wait_for_its_bytes(call: str, events
             job.kill()
 
 
-@pytest.mark.parametrize(("command", "waits"), [('cat < "$1"', True), ('echo > "$1"', False)], ids=["read", "write"])
-def test_a_fifo_that_is_opened_to_read_is_there_for_any_process(tmp_path: Path, command: str, waits: bool) -> None:
-    """One that is opened to write, and was made a moment ago, is there for a process of the job."""
-    fifo = tmp_path / "f"
-    os.mkfifo(fifo)
-    with subprocess.Popen(["sh", "-c", command, "sh", str(fifo)]) as job:
+@pytest.mark.parametrize("given_away", [True, False])
+@pytest.mark.parametrize("kind", ["socket", "pipe", "eventfd"])
+def test_a_number_in_an_epoll_set_that_is_another_files_by_now_is_not_believed(kind: str, given_away: bool) -> None:
+    """The file is still watched, under the number of its copy."""
+    with subprocess.Popen([sys.executable, "-c", RENUMBERS, kind, "x" * given_away], stdout=subprocess.PIPE) as job:
         try:
-            assert look_at(job, "openat").processes[job.pid].threads[0].reachable is waits
+            assert job.stdout is not None
+            assert job.stdout.readline() == b"READY\n"
+            waiting = look_at(job, "epoll_wait").processes[job.pid].threads[0]
+            # All eventfds have one inode, so nothing tells them apart: the watched one is among those found, as before.
+            assert waiting.unseen is given_away
         finally:
             job.kill()
 
 
-def test_a_fifo_that_is_older_than_its_writer_was_made_by_another() -> None:
-    assert reachable(os.getpid(), os.path.realpath(sys.executable), to_write=True)
-    assert reachable(os.getpid(), "/nowhere", to_write=True), "it cannot be seen"
+RENUMBERS = """
+import os, select, socket, sys
+pair = socket.socketpair(); piped = os.pipe()
+kept = {"socket": lambda: pair[0].fileno(), "pipe": lambda: piped[0], "eventfd": lambda: os.eventfd(0)}[sys.argv[1]]()
+e = select.epoll(); e.register(kept, select.EPOLLIN)
+if sys.argv[2]:
+    copy = os.dup(kept); os.dup2(os.open("/dev/null", os.O_RDONLY), kept)
+print("READY", flush=True); e.poll()
+"""
+
+SELECTS = "import select, socket; a, b = socket.socketpair(); select.select([], [], [a])"
 
 
+def test_a_wait_for_urgent_data_is_a_wait_for_its_socket() -> None:
+    with subprocess.Popen([sys.executable, "-c", SELECTS]) as job:
+        try:
+            seen = full(os.getpid()).processes.get(job.pid)
+            while seen is None or not any(each.syscall in ("select", "pselect6") for each in seen.threads):
+                assert job.poll() is None
+                seen = full(os.getpid()).processes.get(job.pid)
+            assert [seen.fds[fd].partition(":")[0] for fd in seen.threads[0].reads] == ["socket"]
+        finally:
+            job.kill()
+
+
+# As readpassphrase and readline catch them, and PHP.
+EVERYTHING = [getattr(signal, f"SIG{name}") for name in ("HUP", "INT", "QUIT", "ALRM", "TERM", "TSTP", "TTIN", "TTOU")]
+PHP = [getattr(signal, f"SIG{name}") for name in ("HUP", "INT", "QUIT", "USR1", "USR2", "TERM", "PROF")]
 HANDLES = """
 import signal, sys, time
 for number in sys.argv[1:]:
@@ -223,11 +292,15 @@ time.sleep(99)
         ([signal.SIGHUP, signal.SIGPIPE, signal.SIGTERM], False, False, False),
         ([signal.SIGWINCH], False, False, True),
         ([signal.SIGCONT, signal.SIGTERM], False, False, True),
-        ([signal.SIGUSR1, signal.SIGALRM, signal.SIGTTIN], False, False, False),
-        ([signal.SIGUSR1, signal.SIGPROF], False, False, False),
+        ([signal.SIGTTIN, signal.SIGTTOU, signal.SIGHUP, signal.SIGQUIT], False, True, False),
+        ([signal.SIGUSR1, signal.SIGPROF], False, True, False),
+        ([signal.SIGALRM, signal.SIGVTALRM], True, False, False),
+        (EVERYTHING, False, False, False),
+        (PHP, False, False, False),
+        ([*PHP, signal.SIGALRM], True, False, False),
     ],
 )
-def test_the_signals_that_a_process_handles_on_purpose(
+def test_the_signals_that_a_process_handles_on_purpose_are_told_from_the_usual_ones(
     handled: list[int], alarm: bool, wakes: bool, other: bool
 ) -> None:
     words = [sys.executable, "-c", HANDLES, *(str(int(number)) for number in handled)]
@@ -237,6 +310,27 @@ def test_the_signals_that_a_process_handles_on_purpose(
             assert job.stdout.readline() == b"READY\n"
             seen = full(os.getpid()).processes[job.pid]
             assert (seen.catches_alarm, seen.catches_signal, seen.catches_other) == (alarm, wakes, other)
+        finally:
+            job.kill()
+
+
+@pytest.mark.parametrize(
+    ("handled", "reload"),
+    [
+        ([signal.SIGHUP], False),
+        ([signal.SIGHUP, signal.SIGQUIT], True),
+        ([signal.SIGHUP, signal.SIGPIPE, signal.SIGTERM], True),
+        ([signal.SIGQUIT], False),
+        (EVERYTHING, False),
+    ],
+)
+def test_a_handler_of_sighup_beside_those_of_an_end_may_be_another_end(handled: list[int], reload: bool) -> None:
+    words = [sys.executable, "-c", HANDLES, *(str(int(number)) for number in handled)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE) as job:
+        try:
+            assert job.stdout is not None
+            assert job.stdout.readline() == b"READY\n"
+            assert full(os.getpid()).processes[job.pid].catches_reload is reload
         finally:
             job.kill()
 
@@ -288,6 +382,51 @@ def test_the_kernel_may_write_to_an_eventfd_of_one_that_uses_asynchronous_transf
                 job.kill()
 
 
+EVENTS = """
+import os, select, signal
+e, fds = select.epoll(), [os.eventfd(0) for _ in range(200)]
+for fd in fds: e.register(fd, select.EPOLLIN)
+if os.fork():
+    signal.pause()
+print(os.getpid(), flush=True); e.poll()
+"""
+
+
+@pytest.mark.parametrize("bound", [1024, 150])
+def test_each_of_many_eventfds_may_be_a_strangers(monkeypatch: pytest.MonkeyPatch, bound: int) -> None:
+    monkeypatch.setattr(waited, "MOST_EVENTS", bound)
+    with subprocess.Popen([sys.executable, "-c", EVENTS], stdout=subprocess.PIPE) as parent:
+        assert parent.stdout is not None
+        child = int(parent.stdout.readline())
+        try:
+            seen = full(child, include_root=True).processes[child]
+            while seen.threads[0].syscall != "epoll_wait":
+                seen = full(child, include_root=True).processes[child]
+            holders = list(seen.strangers.values())
+            assert len(holders) == 200
+            assert {pid for held in holders for pid, _ in held} == {parent.pid} | ({0} if bound < 200 else set())
+        finally:
+            os.kill(child, signal.SIGKILL)
+            parent.kill()
+
+
+def test_what_a_tracer_traces_outside_is_found() -> None:
+    need_command("strace")
+    with subprocess.Popen(["sleep", "99"]) as traced:
+        words = ["strace", "-o", os.devnull, "-p", str(traced.pid)]
+        with subprocess.Popen(words, stderr=subprocess.PIPE) as tracer:
+            try:
+                assert tracer.stderr is not None
+                assert b"attached" in tracer.stderr.readline()
+                look_at(tracer, "wait4")
+                seen = full(tracer.pid, include_root=True).processes[tracer.pid]
+                assert seen.tracees == ((traced.pid, "sleep"),)
+                assert full(os.getpid()).processes[tracer.pid].tracees == (), "it is one of the tree"
+            finally:
+                tracer.kill()
+                traced.kill()
+
+
 def _bit(number: int) -> int:
     return 1 << (number - 1)
 
@@ -303,9 +442,9 @@ def _bit(number: int) -> int:
 )
 def test_the_signals_of_a_runtime_are_not_the_programs(runtime: str, own: list[int]) -> None:
     caught = sum(_bit(number) for number in own)
-    assert meant(caught, runtime) == 0
-    assert meant(caught | _bit(signal.SIGALRM), runtime) == _bit(signal.SIGALRM)
-    assert meant(caught, "") == caught
+    assert handled_on_purpose(caught, runtime) == 0
+    assert handled_on_purpose(caught | _bit(signal.SIGALRM), runtime) == _bit(signal.SIGALRM)
+    assert handled_on_purpose(caught, "") == caught
 
 
 @pytest.mark.parametrize(("least", "tenths", "patience"), [(0, 250, 25.0), (1, 250, FOREVER), (1, 0, FOREVER)])

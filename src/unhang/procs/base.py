@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 # The start time and the state of a process that is known to exist but cannot be looked at.
 UNKNOWN = "?"
+# The user of a socket that belongs to no process of this machine.
+NO_USER = -1
 
 # What a file watch reports, as bits. The numbers are those of inotify, so that Linux needs no translation.
 CHANGED = 0x2  # the file was written to
@@ -49,8 +51,11 @@ class ProcessInfo(Record):
 
     @property
     def is_dead(self) -> bool:
-        """Return whether the process has exited, waited for or not."""
-        return self.state in "ZX"
+        """Return whether the process has exited, waited for or not.
+
+        Its state is that of its first thread, which may end while the others go on.
+        """
+        return self.state in "ZX" and self.threads <= 1
 
 
 class Survey(Record):

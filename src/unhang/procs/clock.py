@@ -22,6 +22,11 @@ def wall() -> float:
     return time.time()
 
 
+def of_this_thread() -> float:
+    """Return the seconds of processor time that this thread has used."""
+    return time.thread_time()
+
+
 def rfc3339(seconds: float) -> str:
     """Return a time of day as UTC with milliseconds, as in 2026-01-02T03:04:05.678Z."""
     whole = int(seconds)

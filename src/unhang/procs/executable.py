@@ -17,13 +17,20 @@ _AS_MODULE = "import runpy; runpy.run_module(sys.argv.pop(1), run_name='__main__
 
 def command() -> list[str]:
     """Return how another program starts unhang. The path is absolute, because a client's PATH is not the shell's."""
+    found = find_installed("unhang")
+    return [os.path.abspath(found)] if found else command_line()
+
+
+def find_installed(program: str) -> "str | None":
+    """Return the path of a program that is installed beside this Python, else of one on the PATH; None: there is none.
+
+    A relative folder on the PATH means another one in each project, and is passed over.
+    """
     import shutil
 
-    beside = os.path.join(os.path.dirname(sys.executable), "unhang")
-    # A relative folder on the PATH means another one in each project.
+    beside = os.path.join(os.path.dirname(sys.executable), program)
     folders = [folder for folder in os.environ.get("PATH", os.defpath).split(os.pathsep) if os.path.isabs(folder)]
-    found = beside if os.access(beside, os.X_OK) else shutil.which("unhang", path=os.pathsep.join(folders))
-    return [os.path.abspath(found)] if found else command_line()
+    return beside if os.access(beside, os.X_OK) else shutil.which(program, path=os.pathsep.join(folders))
 
 
 def command_line(*words: str) -> list[str]:

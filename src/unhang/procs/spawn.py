@@ -70,9 +70,21 @@ def _checked(program: str, name: str) -> str:
     return program
 
 
+_WORDS_OF_SHELLS = (
+    *(".", "alias", "bg", "case", "cd", "declare", "eval", "exec", "exit", "export", "fg", "for", "function", "if"),
+    *("jobs", "local", "popd", "pushd", "read", "set", "shopt", "source", "trap", "type", "ulimit", "umask", "unset"),
+    *("until", "while"),
+)
+
+
 def _shell_hint(name: str) -> str:
-    """For a whole line where the name of a program is expected."""
-    return f" (a shell line needs --shell: --shell {quote(name)})" if len(name.split()) > 1 else ""
+    """For what only a shell understands, where the name of a program is expected."""
+    if len(name.split()) > 1:
+        return f" (a shell line needs --shell: --shell {quote(name)})"
+    if name in _WORDS_OF_SHELLS:
+        return f" (a word of the shell needs --shell: --shell '{name} …')"
+    variable, equals, _ = name.partition("=")
+    return f" (a variable needs --env: --env {quote(name)})" if equals and variable.isidentifier() else ""
 
 
 def enter(cwd: str) -> None:

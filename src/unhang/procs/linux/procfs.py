@@ -67,6 +67,14 @@ def split(line: bytes) -> tuple[str, list[bytes]] | None:
     return line[begin + 1 : close].decode("utf-8", "replace"), fields
 
 
+def is_dead(fields: list[bytes]) -> bool:
+    """Return whether the process has ended and only waits to be collected, so that its end shows as an end.
+
+    Where it has more threads, only the first of them has ended, and the answer is no.
+    """
+    return fields[0] in (b"Z", b"X") and int(fields[17]) <= 1
+
+
 def find(pid: int) -> ProcessInfo | None:
     """Return the process that has this number, dead or alive; None: there is none, or it cannot be looked at."""
     parts = split(read(f"/proc/{pid}/stat", 2048))

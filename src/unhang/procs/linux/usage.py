@@ -19,7 +19,7 @@ def usage_of(pids: Iterable[int]) -> dict[int, Usage]:
     for pid in pids:
         used = _used(pid)
         if used is not None:
-            found[pid] = Usage(round(used[1] * tick), used[2] * page, 1)
+            found[pid] = Usage(round(used[1] * tick), used[2] * page, 1, used[3].decode())
     return found
 
 
@@ -34,14 +34,15 @@ def readers_of(paths: Container[str], but: Container[int] = ()) -> int:
     return count
 
 
-def _used(pid: int) -> tuple[int, int, int] | None:
-    """Its parent, and the ticks and pages that it uses; None: it is gone."""
+def _used(pid: int) -> tuple[int, int, int, bytes] | None:
+    """Its parent, the ticks and pages that it uses, and when it began (empty: it is dead); None: it is gone."""
     parts = procfs.split(procfs.read(f"/proc/{pid}/stat", 2048))
     if parts is None:
         return None
     fields = parts[1]
     try:
-        return int(fields[1]), int(fields[11]) + int(fields[12]), int(fields[21])
+        start = b"" if procfs.is_dead(fields) else fields[19]
+        return int(fields[1]), int(fields[11]) + int(fields[12]), int(fields[21]), start
     except ValueError:
         return None  # cut off while the process went away
 
@@ -52,7 +53,7 @@ def usage_below(roots: Iterable[int]) -> dict[int, Usage]:
     Roots may be nested.
     """
     wanted = set(roots)
-    table: dict[int, tuple[int, int, int]] = {}  # pid → parent, ticks, pages
+    table: dict[int, tuple[int, int, int, bytes]] = {}  # as `_used` gives it
     for name in os.listdir("/proc") if wanted else ():
         if not name.isdecimal():
             continue
@@ -62,18 +63,21 @@ def usage_below(roots: Iterable[int]) -> dict[int, Usage]:
     tick, page = 1000 / os.sysconf("SC_CLK_TCK"), os.sysconf("SC_PAGE_SIZE")
     sums = {root: [0, 0, 0] for root in wanted if root in table}
     above: dict[int, int | None] = {}  # the nearest root above a process
-    for pid, (_, ticks, pages) in table.items():
+    for pid, (_, ticks, pages, _) in table.items():
         root = _root(pid, table, sums, above)
         if root is not None:
             found = sums[root]
             found[0] += ticks
             found[1] += pages
             found[2] += 1
-    return {root: Usage(round(ticks * tick), pages * page, count) for root, (ticks, pages, count) in sums.items()}
+    return {
+        root: Usage(round(ticks * tick), pages * page, count, table[root][3].decode())
+        for root, (ticks, pages, count) in sums.items()
+    }
 
 
 def _root(
-    pid: int, table: dict[int, tuple[int, int, int]], roots: dict[int, list[int]], above: dict[int, int | None]
+    pid: int, table: dict[int, tuple[int, int, int, bytes]], roots: dict[int, list[int]], above: dict[int, int | None]
 ) -> int | None:
     """The nearest root above a process; every process on the way remembers it."""
     way: list[int] = []

@@ -15,6 +15,7 @@ from unhang.core.diagnosis.counters import CheapSample
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable
+    from socket import socket
 
     from unhang.core.diagnosis.samples import FullSample, Socket
     from unhang.core.overview import Usage
@@ -166,6 +167,11 @@ def usage_below(roots: Iterable[int]) -> dict[int, Usage]:  # noqa: ARG001 - the
 def usage_of(pids: Iterable[int]) -> dict[int, Usage]:  # noqa: ARG001 - the interface's
     """Return nothing: unknown."""
     return {}
+
+
+def user_of_peer(ours: socket) -> int | None:  # noqa: ARG001 - the interface's
+    """Return nothing: unknown."""
+    return None
 
 
 def readers_of(paths: Container[str], but: Container[int] = ()) -> int:  # noqa: ARG001 - the interface's

@@ -10,7 +10,7 @@ import os
 import time
 
 from unhang.core.diagnosis.counters import CheapProcess, CheapSample
-from unhang.procs.linux.procfs import read
+from unhang.procs.linux.procfs import is_dead, read
 from unhang.procs.linux.sampler.tree import walk
 
 # A larger tree is never still for long, and remembering it would cost more than it saves.
@@ -61,17 +61,9 @@ def _look(root: int, include_root: bool = False, *, remember: bool = False) -> t
     processes: dict[int, CheapProcess] = {}
     for pid, (comm, fields) in found.items():
         if not is_dead(fields):
-            processes[pid] = counters_of(comm, fields, *moved(read(f"/proc/{pid}/io", 512)))
+            processes[pid] = counters_of(comm, fields, *read_io(read(f"/proc/{pid}/io", 512)))
     usable = all(ran.values()) and not any(is_dead(fields) for _, fields in found.values())
     return CheapSample(now, os.sysconf("SC_CLK_TCK"), processes), ran if usable else {}
-
-
-def is_dead(fields: list[bytes]) -> bool:
-    """Return whether the process has ended and only waits to be collected, so that its end shows as an end.
-
-    Where it has more threads, only the first of them has ended, and the answer is no.
-    """
-    return fields[0] in (b"Z", b"X") and int(fields[17]) <= 1
 
 
 def counters_of(comm: str, fields: list[bytes], io: int, disk: int) -> CheapProcess:
@@ -89,7 +81,7 @@ def counters_of(comm: str, fields: list[bytes], io: int, disk: int) -> CheapProc
     )
 
 
-def moved(text: bytes) -> tuple[int, int]:
+def read_io(text: bytes) -> tuple[int, int]:
     """Return the bytes through read and write, and those to and from the disk, from a file /proc/PID/io."""
     words = text.split()
     if len(words) < 12:

@@ -15,10 +15,12 @@ import time
 
 from unhang.core.diagnosis.samples import FOREVER, Common, ProcessSample, Thread
 from unhang.procs.linux.procfs import read_all, short_name
-from unhang.procs.linux.sampler.files import MOST_OUTSIDE, outside_holders
+from unhang.procs.linux.sampler.files import outside_holders
 from unhang.procs.linux.sampler.maps import is_shared, key_of, mappings, path_of, read_maps, span_of
 
 MOST_SEMAPHORES = 64
+# To read what a process maps costs ten times as much as to read what it has open.
+MOST_MAPPED = 4096
 _GETPID = 11
 
 
@@ -72,7 +74,7 @@ def mapping(maps: bytes, address: int) -> tuple[bool, str, str] | None:
     return None
 
 
-def nameless(path: str) -> bool:
+def is_nameless(path: str) -> bool:
     """Return whether no process can open this memory by a name.
 
     A segment of System V looks deleted, and has a number.
@@ -83,10 +85,10 @@ def nameless(path: str) -> bool:
 def _memories(paths: dict[str, str], processes: dict[int, ProcessSample], foreign: bool) -> dict[str, Common]:
     inside: dict[str, list[int]] = {}
     outside: dict[str, list[tuple[int, str]]] = {}
-    wanted = {key for key, path in paths.items() if nameless(path)}
+    wanted = {key for key, path in paths.items() if is_nameless(path)}
     above = {process.ppid for process in processes.values()} - set(processes) if foreign else set()
     names = os.listdir("/proc") if wanted else []
-    if len(names) > MOST_OUTSIDE:
+    if len(names) > MOST_MAPPED:
         wanted, names = set(), []  # too many to look at: any of them may map it
     for name in names:
         if not name.isdecimal():
@@ -116,7 +118,9 @@ def _shared_keys(maps: bytes) -> set[str]:
 
 
 def _system_v(name: str, processes: dict[int, ProcessSample]) -> Common | None:
-    """Who has used an object. One that is older than the job was made outside, by a process that still may use it."""
+    """Who has used an object. One that is older than the job was made outside, by a process that still may use it; one
+    that a single process of the job has used was made for another, which may have been told its number.
+    """
     kind, _, number = name.partition(":")
     row = _row(kind, number)
     if row is None:
@@ -129,10 +133,11 @@ def _system_v(name: str, processes: dict[int, ProcessSample]) -> Common | None:
     waits = tuple(pid for pid, each in processes.items() if any(thread.common == name for thread in each.threads))
     strangers = [pid for pid in users if pid not in processes and os.path.exists(f"/proc/{pid}")]
     older = int(row["ctime"]) <= _began(processes)
+    inside = {*waits, *users.intersection(processes)}
     return Common(
-        tuple(sorted({*waits, *users.intersection(processes)})),
+        tuple(sorted(inside)),
         tuple((pid, short_name(pid)) for pid in sorted(strangers)),
-        row["key"] != "0" or older,
+        row["key"] != "0" or older or len(inside) < 2,
     )
 
 

@@ -9,15 +9,18 @@ from typing import NamedTuple
 
 from unhang.core.diagnosis.descriptors import MASTERS
 from unhang.core.diagnosis.samples import FOREVER, Pipe, ProcessSample, TerminalSettings
-from unhang.core.diagnosis.waits import terminal_number
+from unhang.core.diagnosis.waits import is_terminal, terminal_number
 from unhang.procs.linux.descriptors import targets
 from unhang.procs.linux.procfs import read, short_name, split
 
 # A process with 100,000 descriptors is looked at as one with this many, plus those it waits for.
 MOST_FDS = 1024
 # When looking for the other end of a pipe outside of the tree.
-MOST_OUTSIDE = 4096
-MOST_FDS_OUTSIDE = 4096
+# One program with many connections, or a thousand jobs, must not leave every pipe of the machine in doubt.
+MOST_OUTSIDE = 16384
+MOST_FDS_OUTSIDE = 65536
+# One that holds an end and could not be looked at.
+UNSEEN = {0: "a process that cannot be seen"}
 # Of the watchdog's own processes: a program that uses unhang may hold many files.
 MOST_FDS_OURS = 65536
 _TIOCGPTN = 0x80045430  # which terminal a master has made
@@ -55,15 +58,23 @@ def pipes_of(processes: dict[int, ProcessSample]) -> dict[str, Pipe]:
 
 
 def outside_holders(links: set[str], inside: set[int]) -> dict[str, list[tuple[int, str]]]:
-    """Return who else on this machine holds these pipes: one pass over what we may look into, bounded."""
+    """Return who else on this machine holds these files: one pass over what we may look into, bounded.
+
+    Where it ends before all was looked at, one that was not seen may hold each of them, too.
+    """
     found: dict[str, list[tuple[int, str]]] = {}
-    for name in os.listdir("/proc")[:MOST_OUTSIDE] if links else ():
+    names = os.listdir("/proc") if links else []
+    cut = len(names) > MOST_OUTSIDE
+    for name in names[:MOST_OUTSIDE]:
         if not name.isdecimal() or int(name) in inside or int(name) == os.getpid():
             continue
         seen = targets(int(name), MOST_FDS_OUTSIDE)
+        cut |= seen is not None and len(seen[0]) >= MOST_FDS_OUTSIDE
         for target in links.intersection(seen[0].values()) if seen is not None else ():
             comm = short_name(int(name))
             found.setdefault(target, []).append((int(name), comm))
+    for target in links if cut else ():
+        found.setdefault(target, []).extend(UNSEEN.items())
     return found
 
 
@@ -76,11 +87,6 @@ def _fifo(pid: int, fd: int, target: str, kinds: dict[str, bool]) -> bool:
         except OSError:
             kinds[target] = False
     return kinds[target]
-
-
-def is_terminal(target: str) -> bool:
-    """Return whether the target of a descriptor is a terminal."""
-    return target.startswith(("/dev/pts/", "/dev/tty", "/dev/console"))
 
 
 def terminal_of(

@@ -14,10 +14,10 @@ from unhang.core.diagnosis.runtimes import ERLANG, GO, JVM, MONO, NODE, PYTHON, 
 from unhang.core.diagnosis.samples import FullSample, ProcessSample, Socket
 from unhang.procs.command_line import arguments_of
 from unhang.procs.linux import descriptors
-from unhang.procs.linux.procfs import read
-from unhang.procs.linux.sampler.cheap import is_dead, moved
+from unhang.procs.linux.procfs import is_dead, read
+from unhang.procs.linux.sampler.cheap import read_io
 from unhang.procs.linux.sampler.commons import commons_of
-from unhang.procs.linux.sampler.files import MOST_FDS, pipes_of, terminal_of
+from unhang.procs.linux.sampler.files import MOST_FDS, UNSEEN, pipes_of, terminal_of
 from unhang.procs.linux.sampler.locks import locks_of
 from unhang.procs.linux.sampler.net import sockets_of
 from unhang.procs.linux.sampler.runtimes import (
@@ -30,7 +30,7 @@ from unhang.procs.linux.sampler.runtimes import (
 )
 from unhang.procs.linux.sampler.threads import MOST_THREADS, Reader, SchedulerClocks, syscall_table
 from unhang.procs.linux.sampler.tree import walk
-from unhang.procs.linux.sampler.waited import Strangers, masters_of, patience_of, timers_and_pids
+from unhang.procs.linux.sampler.waited import Strangers, masters_of, patience_of, timers_and_pids, tracees_of
 
 MOST_PROCESSES = 512
 MOST_THREADS_IN_ALL = 2048
@@ -39,17 +39,25 @@ MOST_SCREEN = 4096
 # Of a process outside that holds a lock we want, and what is below it.
 MOST_OTHERS = 32
 _SIGHUP, _SIGINT, _SIGQUIT = 1 << 0, 1 << 1, 1 << 2
-_SIGUSR1, _SIGUSR2, _SIGPIPE, _SIGALRM = 1 << 9, 1 << 11, 1 << 12, 1 << 13
-_SIGTTIN, _SIGVTALRM, _SIGPROF = 1 << 20, 1 << 25, 1 << 26
+_SIGUSR1, _SIGUSR2, _SIGPIPE, _SIGALRM, _SIGTERM = 1 << 9, 1 << 11, 1 << 12, 1 << 13, 1 << 14
+_SIGTTIN, _SIGTTOU, _SIGVTALRM, _SIGPROF = 1 << 20, 1 << 21, 1 << 25, 1 << 26
 # No program has such a handler by chance. A socket, a pipe, a directory or a lease sends SIGIO or SIGURG at news;
 # a message queue, or any process, a real-time signal (of which the C library keeps the first two for itself). SIGHUP
-# tells a daemon to read its settings again.
+# tells a daemon to read its settings again, SIGTTIN and SIGTTOU a server to run one worker more or less.
 _SIGURG, _SIGIO, _REAL_TIME = 1 << 22, 1 << 28, (1 << 64) - (1 << 33)
-_WAKES = _SIGHUP | _SIGUSR1 | _SIGUSR2 | _SIGURG | _SIGIO | _REAL_TIME
+_WAKES = _SIGHUP | _SIGUSR1 | _SIGUSR2 | _SIGTTIN | _SIGTTOU | _SIGURG | _SIGIO | _REAL_TIME
 # Many have these for their terminal: SIGCONT, SIGWINCH, SIGPWR. Only a wait for a signal may be meant for them.
-_OTHERS = 1 << 17 | 1 << 27 | 1 << 29
-# One that catches one of these catches everything.
+_SIGPWR, _SIGXCPU = 1 << 29, 1 << 23
+_OTHERS = 1 << 17 | 1 << 27 | _SIGPWR
+# With these two the collector of Guile and others stops threads, and lets them go on.
+_COLLECTS = _SIGPWR | _SIGXCPU
+# One that catches one of these beside SIGHUP and SIGALRM, or beside very many, catches everything.
 _ALL = _SIGTTIN | _SIGVTALRM | _SIGPROF
+_MANY = 16
+# What PHP catches by itself, whatever its program does.
+_PHP = _SIGHUP | _SIGINT | _SIGQUIT | _SIGUSR1 | _SIGUSR2 | _SIGTERM | _SIGPROF
+# Beside one of these SIGHUP may be one more end, at which traces are removed (git, make, ssh).
+_ENDS = _SIGQUIT | _SIGPIPE
 # What a shell lets a command ignore that it starts with &.
 _BACKGROUND = _SIGINT | _SIGQUIT
 
@@ -86,8 +94,10 @@ def full(
         processes[pid] = processes[pid]._replace(lock=lock)
     others: dict[int, ProcessSample] = {}
     for holder in dict.fromkeys(pid for lock in locks.values() for pid in lock.owners):
-        if holder not in processes and holder not in others:
-            around, _ = walk(holder, include_root=True)
+        if holder not in processes and holder not in others and holder not in UNSEEN:
+            around, more = walk(holder, include_root=True)
+            if more or len(around) > MOST_OTHERS:
+                notes.append(f"looked at {MOST_OTHERS} of {len(around)} processes of pid {holder}, which holds a lock")
             for pid, parts in list(around.items())[:MOST_OTHERS]:
                 if pid not in processes:
                     others[pid] = look.process(pid, parts)
@@ -96,6 +106,8 @@ def full(
     sockets = _sockets(processes, network)
     strangers = Strangers(processes, pipes_of(processes), sockets, keepers)
     processes = strangers.processes()
+    for pid, traced in tracees_of(processes).items():
+        processes[pid] = processes[pid]._replace(tracees=traced)
     return FullSample(
         at=began,
         hz=os.sysconf("SC_CLK_TCK"),
@@ -147,11 +159,12 @@ class _Look:
         dead = is_dead(fields)
         reader = Reader(pid, self._table, self._clocks, self._still)
         try:
-            threads = () if dead else reader.threads(count, max(1, min(MOST_THREADS, self._threads)), parts, status)
+            most = max(1, min(MOST_THREADS, self._threads))
+            threads, count = ((), count) if dead else reader.threads(count, most, parts, status)
         finally:
             reader.close()
         self._threads -= len(threads)
-        if len(threads) < count and not dead and len(threads) >= min(count, MOST_THREADS, 2):
+        if 0 < len(threads) < count:
             self.notes.append(f"looked at {len(threads)} of {count} threads of {comm} [{pid}]")
         seen = ({}, 0) if dead else descriptors.targets(pid, max(64, min(MOST_FDS, self._fds)))
         fds, fd_count = seen if seen is not None else ({}, 0)
@@ -166,11 +179,11 @@ class _Look:
         if runtime == PYTHON:
             threads = marked(pid, threads)
         handled, ignored = _field(status, b"\nSigCgt:", 16), _field(status, b"\nSigIgn:", 16)
-        catches_all = bool(handled & _ALL)
+        catches_all = handles_all(handled) or is_php(handled)
         if catches_all and not runtime and maps_ruby(pid):
             runtime = RUBY
-        caught = meant(wanted_by_go(pid, threads) if runtime == GO else handled, runtime)
-        io, disk = moved(read(f"/proc/{pid}/io", 512))
+        caught = handled_on_purpose(wanted_by_go(pid, threads) if runtime == GO else handled, runtime)
+        io, disk = read_io(read(f"/proc/{pid}/io", 512))
         return ProcessSample(
             pid=pid,
             ppid=int(fields[1]),
@@ -191,8 +204,9 @@ class _Look:
             thread_count=count,
             fds=fds,
             catches_alarm=bool(caught & _SIGALRM),
-            catches_signal=bool(caught & _WAKES),
+            catches_signal=bool(caught & (_WAKES & ~_SIGHUP if caught & _ENDS else _WAKES)),
             catches_other=bool(caught & _OTHERS),
+            catches_reload=bool(caught & _SIGHUP and caught & _ENDS),
             catches_all=catches_all and bool(handled & _WAKES),
             background=ignored & _BACKGROUND == _BACKGROUND,
             tracer=_field(status, b"\nTracerPid:", 10),
@@ -215,17 +229,31 @@ class _Look:
         return futile_wakeups(pid, uid)
 
 
-def meant(caught: int, runtime: str) -> int:
-    """Return the signals that a process handles on purpose. One that catches SIGTTIN, SIGVTALRM or SIGPROF catches
-    everything, to put the terminal right when it dies (readpassphrase, OpenSSL, npm's signal-exit), or because its
-    interpreter does (Ruby, PHP). The JVM and Mono stop their threads by signals, Node opens a debugger's port, Erlang
-    writes a dump. One that catches SIGHUP, and SIGQUIT or SIGPIPE as well, removes its traces before it
-    dies (git, make, ssh); below its editor git ignores SIGQUIT.
+def handled_on_purpose(caught: int, runtime: str) -> int:
+    """Return the signals that a process handles on purpose. One that handles everything does so to put the terminal
+    right when it dies (readpassphrase, OpenSSL, npm's signal-exit), or because its interpreter does (Ruby, bash). PHP
+    has some of its own. The JVM and Mono stop their threads by signals, Node opens a debugger's port, Erlang writes a
+    dump.
     """
-    own = {JVM: _SIGUSR2 | _REAL_TIME, MONO: _REAL_TIME | _OTHERS, NODE: _SIGUSR1, ERLANG: _SIGUSR1}.get(runtime, 0)
-    if caught & (_SIGQUIT | _SIGPIPE):
-        own |= _SIGHUP
-    return 0 if caught & _ALL else caught & ~own
+    own = {
+        JVM: _SIGHUP | _SIGUSR2 | _REAL_TIME, MONO: _REAL_TIME | _OTHERS, NODE: _SIGUSR1, ERLANG: _SIGUSR1,
+    }.get(runtime, 0)  # fmt: skip
+    if caught & _COLLECTS == _COLLECTS:
+        own |= _SIGPWR
+    if is_php(caught):
+        return caught & ~(own | _PHP)
+    return 0 if handles_all(caught) else caught & ~own
+
+
+def is_php(caught: int) -> bool:
+    """Return whether these are the signals of PHP, and perhaps some of its program."""
+    return caught & _PHP == _PHP and not caught & _SIGVTALRM
+
+
+def handles_all(caught: int) -> bool:
+    """Return whether a process handles so many signals that nothing tells which of them it means."""
+    cleans = caught & (_SIGHUP | _SIGALRM) == _SIGHUP | _SIGALRM or caught.bit_count() >= _MANY
+    return bool(caught & _ALL) and cleans
 
 
 def _field(status: bytes, name: bytes, base: int) -> int:

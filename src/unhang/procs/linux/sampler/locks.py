@@ -17,7 +17,7 @@ import os
 from unhang.core.diagnosis.samples import Lock, ProcessSample
 from unhang.procs.linux import descriptors
 from unhang.procs.linux.procfs import read, read_all, short_name
-from unhang.procs.linux.sampler.files import outside_holders
+from unhang.procs.linux.sampler.files import MOST_FDS_OUTSIDE, UNSEEN, outside_holders
 
 _KINDS = {"FLOCK": "flock", "POSIX": "posix", "OFDLCK": "ofd"}
 MOST_STATS = 256
@@ -29,6 +29,7 @@ def locks_of(processes: dict[int, ProcessSample], *, table: bytes | None = None)
     text = read_all("/proc/locks") if table is None else table
     held: dict[str, tuple[str, int]] = {}
     waits: dict[int, tuple[str, str, int]] = {}
+    several: set[int] = set()  # whose threads wait for more locks than one
     in_the_way: dict[str, set[tuple[int, _Range]]] = {}  # of those who wait without a pid: holder and range, by file
     current: tuple[str, int, str, _Range] | None = None
     for line in text.decode("ascii", "replace").splitlines():
@@ -37,7 +38,8 @@ def locks_of(processes: dict[int, ProcessSample], *, table: bytes | None = None)
             if len(words) > 1 and words[1] == "->":
                 pid, file = int(words[5]), words[6]
                 if current is not None and current[2] == file and pid > 0:
-                    waits[pid] = current[0], file, current[1]
+                    if waits.setdefault(pid, (current[0], file, current[1])) != (current[0], file, current[1]):
+                        several.add(pid)
                 elif current is not None and current[2] == file:
                     in_the_way.setdefault(file, set()).add((current[1], current[3]))
             else:
@@ -47,6 +49,8 @@ def locks_of(processes: dict[int, ProcessSample], *, table: bytes | None = None)
         except (IndexError, ValueError):
             continue
     found = _blocked(processes, {pid: wait for pid, wait in waits.items() if pid in processes})
+    for pid in several.intersection(found):  # each of them would have to be held for ever
+        found[pid] = found[pid]._replace(holders=(*found[pid].owners, *UNSEEN))
     found |= _open_files(processes, in_the_way) if in_the_way else {}
     foreign = {file: (kind, holder) for file, (kind, holder) in held.items() if holder > 0}
     if foreign:
@@ -120,7 +124,8 @@ def _lock(pid: int, kind: str, path: str, recorded: int, holders: tuple[int, ...
     if holders is not None and known not in holders:
         # The pid in the table is the one that asked. The lock belongs to the open file, which a fork shares, and which
         # may have outlived that process.
-        known = min((each for each in holders if each != pid), default=holders[0] if holders else _living(known))
+        seen = [each for each in holders if each not in UNSEEN]
+        known = min((each for each in seen if each != pid), default=seen[0] if seen else _living(known))
     return Lock(kind, path, known, short_name(known) if known else "", True, holders or ())
 
 
@@ -139,10 +144,13 @@ def _inside(processes: dict[int, ProcessSample], path: str, file: str, where: _R
 
 
 def _outside(suspects: set[int], path: str, file: str, where: _Range | None = None) -> tuple[int, ...]:
-    """As `_inside`, of processes outside that have the file open."""
+    """As `_inside`, of processes outside that have the file open; one that could not be looked at may hold it."""
     found = []
     for pid in sorted(suspects):
-        seen = descriptors.targets(pid, MOST_STATS)
+        if pid in UNSEEN:
+            found.append(pid)
+            continue
+        seen = descriptors.targets(pid, MOST_FDS_OUTSIDE)
         if seen is not None and any(target == path and _holds(pid, fd, file, where) for fd, target in seen[0].items()):
             found.append(pid)
     return tuple(found)

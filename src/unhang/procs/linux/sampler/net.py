@@ -67,10 +67,10 @@ def _inet(body: bytes, name: str) -> tuple[str, Socket]:
     size = 4 if family == socket.AF_INET else 16
     local, remote = body[8 : 8 + size], body[24 : 24 + size]
     inode: int = struct.unpack_from("=I", body, 68)[0]
-    received = sent = since = segments = None
+    received = sent = since = said = segments = None
     info = _attributes(body, 72).get(_INET_DIAG_INFO, b"")
     if len(info) >= 136 and state not in (2, 10):
-        since = struct.unpack_from("=I", info, 52)[0] / 1000
+        said, since = struct.unpack_from("=I", info, 44)[0] / 1000, struct.unpack_from("=I", info, 52)[0] / 1000
         sent, received = struct.unpack_from("=QQ", info, 120)
     if received is not None and len(info) >= 156:
         segments = struct.unpack_from("=I", info, 152)[0]
@@ -82,6 +82,7 @@ def _inet(body: bytes, name: str) -> tuple[str, Socket]:
         received,
         sent,
         since,
+        said,
         unread=struct.unpack_from("=I", body, 56)[0] if state not in (2, 10) else 0,
         segments=segments,
     )

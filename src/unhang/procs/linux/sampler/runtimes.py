@@ -14,6 +14,7 @@ from collections.abc import Callable
 
 from unhang.core.diagnosis.runtimes import (
     GO,
+    JVM,
     NODE,
     OCAML,
     PYTHON,
@@ -27,7 +28,8 @@ from unhang.core.diagnosis.samples import FOREVER, Thread
 from unhang.procs.linux.procfs import read_all
 from unhang.procs.linux.sampler.maps import mappings, path_of, read_maps, span_of
 
-# Where OCaml's runtime has its text: at the end of the code or in the constants, within the first megabytes.
+# Where a runtime that is linked into a program has its text: at the end of the code or in the constants, within the
+# first megabytes.
 MOST_PROGRAM = 32 << 20
 _PT_LOAD, _PT_NOTE = 1, 4
 _WRITABLE = 2
@@ -47,7 +49,8 @@ def runtime_of(pid: int, threads: tuple[Thread, ...]) -> str:
     """Return the name of the runtime of a process; "" where none is recognised or none matters."""
     if len(threads) < 2:
         return ""
-    if name := named_runtime(threads):
+    name = named_runtime(threads)
+    if name and (name != JVM or _maps(pid, "libjvm.so")):
         return name
     others = [thread for thread in threads if thread.tid != pid]
     if any(is_sysmon(each) for each in others) and is_go(pid):
@@ -136,14 +139,15 @@ def go_signals(memory: bytes) -> int:
 def has_own_timer(pid: int) -> bool:
     """Return whether the program has made a POSIX timer that may wake it.
 
-    Ruby makes one with SIGVTALRM for itself, to switch between its threads; that is no timer of the program.
+    Ruby and Haskell make one with SIGVTALRM for themselves, to switch between their threads; that is no timer of the
+    program.
     """
     signals = [
         int(line[7:].split(b"/", 1)[0])
         for line in read_all(f"/proc/{pid}/timers", 1 << 16).splitlines()
         if line.startswith(b"signal:")
     ]
-    return bool(signals) and not (set(signals) == {signal.SIGVTALRM} and maps_ruby(pid))
+    return bool(signals) and not (set(signals) == {signal.SIGVTALRM} and (maps_ruby(pid) or is_haskell(pid)))
 
 
 def maps_ruby(pid: int) -> bool:
@@ -184,11 +188,20 @@ def _words(data: bytes) -> range:
 
 def is_ocaml(pid: int) -> bool:
     """Return whether the program holds OCaml's runtime, which knows the variable that sets its options."""
+    return _holds(pid, b"OCAMLRUNPARAM")
+
+
+def is_haskell(pid: int) -> bool:
+    """Return whether the program holds Haskell's runtime, which knows the variable that sets its options."""
+    return _holds(pid, b"GHCRTS")
+
+
+def _holds(pid: int, name: bytes) -> bool:
     try:
         with open(f"/proc/{pid}/exe", "rb", buffering=0) as program:
             size = min(os.fstat(program.fileno()).st_size, MOST_PROGRAM)
             with mmap.mmap(program.fileno(), size, prot=mmap.PROT_READ) as data:
-                return data.find(b"OCAMLRUNPARAM") >= 0
+                return data.find(name) >= 0
     except (OSError, ValueError):
         return False
 
@@ -208,6 +221,10 @@ def is_node(pid: int, threads: tuple[Thread, ...]) -> bool:
 
 def _mapped(maps: bytes) -> set[str]:
     return {os.path.basename(path) for each in mappings(maps) if (path := path_of(each))}
+
+
+def _maps(pid: int, name: str) -> bool:
+    return name in _mapped(read_maps(pid))
 
 
 def _maps_python(maps: bytes) -> bool:

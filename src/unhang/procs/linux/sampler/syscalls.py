@@ -50,9 +50,9 @@ FUTEX_PRIVATE = 128
 FUTEX_REALTIME = 256
 _FUTEX_WAIT, _FUTEX_LOCK_PI, _FUTEX_WAIT_BITSET, _FUTEX_LOCK_PI2 = 0, 6, 9, 13
 _CLOCK_REALTIME, _CLOCK_MONOTONIC = 0, 1
-_WRITE_ONLY = 1  # O_WRONLY
 # What poll and epoll report: there is something to read, there is room to write; all else is an end or an error.
 READABLE, WRITABLE = 0x0043, 0x0104
+_WALL = 0x40000000  # wait for children of every kind, as strace and gdb do
 _CONTENDED = 2  # what NPTL leaves in the lock word of a mutex that a thread waits for
 
 Memory = Callable[[int, int], bytes]
@@ -71,8 +71,8 @@ class Call(NamedTuple):
     owner: int | None = None
     shared: bool = False
     child: int | None = None
+    traces: bool = False
     path: str = ""
-    to_write: bool = False  # it opens that path to write, and not to read
     hangups: tuple[int, ...] = ()
     unseen: bool = False
     ipc: str = ""  # kind and number of a System V object
@@ -94,7 +94,9 @@ def decode(name: str, args: list[int], memory: Memory, clock: Clock) -> Call:
         return Call(reads=reads, writes=writes, timeout=timeout, hangups=hangups, unseen=not whole)
     if name in ("select", "pselect6"):
         unit = 1e6 if name == "select" else 1e9
-        reads, writes = _bits(args[1], args[0], memory), _bits(args[2], args[0], memory)
+        # The third set is for news of another kind: urgent data, a change of a file of /proc or /sys.
+        reads = (*_bits(args[1], args[0], memory), *_bits(args[3], args[0], memory))
+        writes = _bits(args[2], args[0], memory)
         asked = [address for address in args[1:4] if address]
         whole = args[0] <= MOST_POLLED and all(memory(address, 1) for address in asked)
         timeout = _timespec(args[4], memory, unit)
@@ -119,10 +121,7 @@ def decode(name: str, args: list[int], memory: Memory, clock: Clock) -> Call:
     if name in ("wait4", "waitid"):
         return _wait(name, args)
     if name in ("open", "openat", "openat2"):
-        where, flags = (args[0], args[1]) if name == "open" else (args[1], args[2])
-        if name == "openat2":  # a structure, which begins with them
-            flags = int.from_bytes(memory(flags, 8), "little")
-        return Call(timeout=FOREVER, path=_text(where, memory), to_write=flags & 3 == _WRITE_ONLY)
+        return Call(timeout=FOREVER, path=_text(args[0] if name == "open" else args[1], memory))
     return Call(timeout=FOREVER if name in ENDLESS else None)
 
 
@@ -195,8 +194,9 @@ def _futex(args: list[int], memory: Memory, clock: Clock) -> Call:
 def _wait(name: str, args: list[int]) -> Call:
     first, second = args[0] & 0xFFFFFFFF, args[1] & 0xFFFFFFFF
     if name == "wait4":
-        return Call(timeout=FOREVER, child=first if 0 < first < 0x80000000 else None)
-    return Call(timeout=FOREVER, child=second if first == 1 else None)  # P_PID
+        child = first if 0 < first < 0x80000000 else None
+        return Call(timeout=FOREVER, child=child, traces=bool(args[2] & _WALL))
+    return Call(timeout=FOREVER, child=second if first == 1 else None, traces=bool(args[3] & _WALL))  # P_PID
 
 
 def _text(address: int, memory: Memory) -> str:

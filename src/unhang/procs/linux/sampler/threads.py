@@ -20,8 +20,6 @@ from unhang.procs.linux.sampler.syscalls import READABLE, TABLES, WRITABLE, Call
 MOST_THREADS = 256
 MOST_EPOLL_TARGETS = 1024
 _ONE_SHOT = 1 << 30  # EPOLLONESHOT
-# A script makes a FIFO, and then starts what uses it.
-_YOUNG = 5.0
 _NOWHERE = Call()
 
 
@@ -41,17 +39,22 @@ class Reader:
             os.close(self._mem)
         self._mem = None
 
-    def threads(self, count: int, most: int, parts: tuple[str, list[bytes]], status: bytes) -> tuple[Thread, ...]:
-        """Return the threads, the main one first. `most` bounds the work; the caller notes what was left out.
+    def threads(
+        self, count: int, most: int, parts: tuple[str, list[bytes]], status: bytes
+    ) -> tuple[tuple[Thread, ...], int]:
+        """Return the threads, the main one first, and how many there are. `most` bounds the work.
+
+        `count` is what there were a moment ago. A runtime starts and ends threads of its own: those that have ended
+        meanwhile were not left out.
 
         `parts` and `status` are the process's own: where there is one thread, they are the thread's, too.
         """
         if count == 1:
-            return _whole([self._thread(self._pid, f"/proc/{self._pid}/", parts, status)])
+            return _whole([self._thread(self._pid, f"/proc/{self._pid}/", parts, status)]), count
         try:
             names = sorted(os.listdir(f"/proc/{self._pid}/task"), key=int)
         except OSError:
-            return ()
+            return (), count
         main = str(self._pid)
         if main in names:
             names.remove(main)
@@ -62,7 +65,7 @@ class Reader:
             seen = split(read(where + "stat", 2048))
             if seen is not None:
                 found.append(self._thread(int(name), where, seen, None))
-        return _whole(found)
+        return _whole(found), len(found) + max(0, len(names) - most)
 
     def _thread(self, tid: int, where: str, parts: tuple[str, list[bytes]], status: bytes | None) -> Thread:
         comm, fields = parts
@@ -95,8 +98,8 @@ class Reader:
             owner=call.owner,
             shared=call.shared,
             child=call.child,
+            traces=call.traces,
             path=call.path,
-            reachable=bool(call.path) and reachable(self._pid, call.path, call.to_write),
             hangups=hangups,
             common=call.ipc,
             signals=call.signals,
@@ -153,6 +156,7 @@ class Reader:
         """What an epoll set watches; a set inside a set is opened up once."""
         found = _Watched()
         text = read_all(f"/proc/{self._pid}/fdinfo/{fd}", 1 << 18)
+        head, _, _ = text.partition(b"tfd:")
         entries = text.split(b"tfd:")[1:]
         found.whole = bool(text) and len(entries) <= MOST_EPOLL_TARGETS
         for line in entries[:MOST_EPOLL_TARGETS]:
@@ -162,7 +166,10 @@ class Reader:
             except (ValueError, IndexError):
                 found.whole = False
                 continue
-            if depth > 1 and descriptors.target(self._pid, target) == "anon_inode:[eventpoll]":
+            link = descriptors.target(self._pid, target)
+            if link and _renumbered(self._pid, target, link, line, head):
+                found.whole = False  # the file is open under another number, which nothing tells
+            elif depth > 1 and link == "anon_inode:[eventpoll]":
                 found.add(self._epoll(target, depth - 1))
             elif events & READABLE:
                 found.reads.append(target)
@@ -189,21 +196,31 @@ class _Watched:
         self.whole = self.whole and inner.whole
 
 
-def reachable(pid: int, path: str, to_write: bool) -> bool:
-    """Return whether a process outside may well open the other end of a FIFO that this one is opening.
+def _renumbered(pid: int, fd: int, link: str, entry: bytes, head: bytes) -> bool:
+    """Return whether a number in an epoll set is another file's by now.
 
-    It has a name, so any process may. One that opens it to read is a server that waits for clients. One that opens it
-    to write waits for a reader: a FIFO that is as young as the process was made for one of its own.
+    The set keeps the file, and the number under which it was added. A copy of that descriptor keeps the file open when
+    the number is given away.
     """
-    if not to_write:
-        return True
-    where = path if path.startswith("/") else f"/proc/{pid}/cwd/{path}"
-    parts = split(read(f"/proc/{pid}/stat", 2048))
+    inode = _after(entry, b"ino:", 16)
+    if inode is None:
+        return False
+    if link.startswith(("socket:[", "pipe:[")):
+        return not link.endswith(f":[{inode}]")
+    if link.startswith("anon_inode:") and inode == _after(head, b"ino:", 10):
+        return False  # they share one inode, and the set itself is one of them
     try:
-        made = os.stat(f"/proc/{pid}/root{where}" if path.startswith("/") else where).st_ctime
+        return os.stat(f"/proc/{pid}/fd/{fd}").st_ino != inode
     except OSError:
-        return True
-    return parts is None or made < time.time() - _age(parts[1]) - _YOUNG
+        return False
+
+
+def _after(text: bytes, name: bytes, base: int) -> int | None:
+    at = text.find(name)
+    try:
+        return int(text[at + len(name) :].split(None, 1)[0], base) if at >= 0 else None
+    except (ValueError, IndexError):
+        return None
 
 
 def _age(fields: list[bytes]) -> float:

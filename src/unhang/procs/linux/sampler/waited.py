@@ -17,16 +17,18 @@ from unhang.core.diagnosis.descriptors import MASTERS
 from unhang.core.diagnosis.samples import FOREVER, Pipe, ProcessSample, Socket, Thread
 from unhang.procs.linux.descriptors import targets
 from unhang.procs.linux.procfs import read, short_name
-from unhang.procs.linux.sampler.files import MOST_FDS_OURS, MOST_FDS_OUTSIDE, MOST_OUTSIDE, access
+from unhang.procs.linux.sampler.files import MOST_FDS_OURS, MOST_FDS_OUTSIDE, MOST_OUTSIDE, UNSEEN, access
 from unhang.procs.linux.sampler.maps import read_maps
 from unhang.procs.linux.sampler.syscalls import READS, WRITES
 
 # More descriptors of these kinds in one wait are not asked about.
 MOST_ASKED = 64
-# The holder of an end that must be open somewhere.
-UNSEEN = {0: "a process that cannot be seen"}
 # Who writes to an eventfd when a transfer of Linux's own asynchronous I/O is over.
 KERNEL = {0: "the kernel"}
+# Processes that are asked who traces them.
+MOST_TRACED = 4096
+# Eventfds beyond this number may be anybody's.
+MOST_EVENTS = 1024
 # The same number on every machine.
 _PIDFD_GETFD = 438
 EVENTFD, TIMERFD, PIDFD = "anon_inode:[eventfd]", "anon_inode:[timerfd]", "anon_inode:[pidfd"
@@ -109,6 +111,23 @@ def masters_of(processes: dict[int, ProcessSample]) -> dict[str, tuple[int, ...]
     return {path: tuple(pids) for path, pids in found.items()}
 
 
+def tracees_of(processes: dict[int, ProcessSample]) -> dict[int, tuple[tuple[int, str], ...]]:
+    """Return what those of the tree that wait as tracers do trace outside of it.
+
+    Few trees have such, so that all processes of the machine may be asked who traces them.
+    """
+    tracers = {pid for pid, process in processes.items() if any(thread.traces for thread in process.threads)}
+    found: dict[int, dict[int, str]] = {}
+    names = os.listdir("/proc") if tracers else []
+    for name in names[:MOST_TRACED]:
+        if name.isdecimal() and int(name) not in processes:
+            tracer = _integer(read(f"/proc/{name}/status", 1024), b"TracerPid:")
+            if tracer in tracers:
+                found.setdefault(tracer, {})[int(name)] = short_name(int(name))
+    hidden = UNSEEN if len(names) > MOST_TRACED else {}
+    return {pid: tuple(sorted((found.get(pid, {}) | hidden).items())) for pid in tracers}
+
+
 class Strangers:
     """The processes outside of a tree that hold what a thread in it waits for: one pass over what we may look into."""
 
@@ -125,6 +144,8 @@ class Strangers:
         self._held = {target for process in processes.values() for target in process.fds.values()}
         self._talkers: dict[str, dict[int, str]] = {}
         self._events: dict[int, list[tuple[int, int]]] = {}  # number of an eventfd -> (pid, fd) in the tree
+        self._has_aio: dict[int, bool] = {}
+        self._unasked: list[tuple[int, int]] = []  # (pid, fd) of eventfds beyond the bound
         self._kernel: list[tuple[int, int]] = []  # (pid, fd) of an eventfd that the kernel may write to
         self._holders: dict[str, dict[int, str]] = {}
         self._sharers: dict[int, dict[int, str]] = {}
@@ -149,8 +170,13 @@ class Strangers:
         elif target in self._sockets and (peer := self._sockets[target].peer):
             if peer in self._held or (fd == 0 and self._sockets[target].family == "unix"):
                 self._peers.setdefault(peer, []).append((pid, fd))
-        elif target == EVENTFD and len(self._events) < MOST_ASKED:
-            if _has_aio(pid):
+        elif target == EVENTFD:
+            if len(self._events) >= MOST_EVENTS:
+                self._unasked.append((pid, fd))
+                return
+            if pid not in self._has_aio:
+                self._has_aio[pid] = _has_aio(pid)
+            if self._has_aio[pid]:
                 self._kernel.append((pid, fd))
             number = _integer(_info(pid, fd), b"eventfd-id:")
             if number is not None:
@@ -176,27 +202,36 @@ class Strangers:
         """Return the pipes, with the strangers that hold the ends that are waited for."""
         found = dict(self._pipes)
         for target in self._needed:
-            holders = self._holders.get(target, UNSEEN if self._cut else {})
-            outside = tuple(sorted((pid, comm) for pid, comm in holders.items() if pid not in self._keepers))
+            holders = self._holders.get(target, {})
             ours = not self._keepers.isdisjoint(holders)
-            found[target] = found[target]._replace(outside=outside, ours=ours, searched=True)
+            found[target] = found[target]._replace(outside=self._others(holders), ours=ours, searched=True)
         return found
 
     def processes(self) -> dict[int, ProcessSample]:
         """Return the processes, with the strangers that share an eventfd with them, or the other end of a socket."""
         found = dict(self._processes)
-        hidden = UNSEEN if self._cut else {}
-        seen = [(waiting, self._sharers.get(number, hidden)) for number, waiting in self._events.items()]
+        seen = [(waiting, self._sharers.get(number, {})) for number, waiting in self._events.items()]
         seen += [
-            (waiting, self._talkers.get(link, hidden if link in self._held else UNSEEN))
+            (waiting, self._talkers.get(link, {} if link in self._held else UNSEEN))
             for link, waiting in self._peers.items()
         ]
-        seen.append((self._kernel, KERNEL))
+        seen += [(self._kernel, KERNEL), (self._unasked, UNSEEN)]
         for waiting, holders in seen:
-            others = tuple(sorted(item for item in holders.items() if item[0] not in self._keepers))
+            others = self._others(holders)
             for pid, fd in waiting if others else ():
                 found[pid] = found[pid]._replace(strangers=found[pid].strangers | {fd: others})
         return found
+
+    def _others(self, holders: dict[int, str]) -> tuple[tuple[int, str], ...]:
+        return others_of(holders, self._keepers, cut=self._cut)
+
+
+def others_of(holders: dict[int, str], keepers: set[int], *, cut: bool) -> tuple[tuple[int, str], ...]:
+    """Return the strangers among those that were found to hold an end. `cut`: not all could be looked at, so there may
+    be one more that was not found, whatever was.
+    """
+    strangers = {pid: comm for pid, comm in holders.items() if pid not in keepers}
+    return tuple(sorted((strangers | (UNSEEN if cut else {})).items()))
 
 
 def _has_aio(pid: int) -> bool:
