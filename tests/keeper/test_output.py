@@ -145,7 +145,7 @@ def test_the_end_is_recorded_even_if_the_last_words_wait_for_a_slow_reader(engin
     assert (done.code, len(done.out)) == (0, 120_000)
 
 
-def test_output_to_a_file_and_to_a_closed_descriptor(engine: Engine, tmp_path: Path) -> None:
+def test_output_reaches_a_file_and_a_closed_descriptor_costs_nothing(engine: Engine, tmp_path: Path) -> None:
     with (tmp_path / "out").open("wb") as out:
         assert engine.run("--", "echo", "hello", stdout=out).code == 0
     assert (tmp_path / "out").read_bytes() == b"hello\n"

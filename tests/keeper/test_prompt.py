@@ -20,11 +20,22 @@ from unhang.store.layout import JobDir
 from unhang.store.output import OutputStore
 
 
+def begun(place: JobDir, *streams: OutputStream) -> Loop:
+    """A loop about a job that waits for input, whose streams are read by hand."""
+    unused: Any = SimpleNamespace(poke=lambda *_: None)
+    parts = KeeperParts(unused, Journal(place, None), unused, unused, unused, unused)
+    spec = JobSpec(["job"], None, "/", Limits(idle=60.0, hard=600.0), {})
+    loop = Loop(spec, parts, StartedJob(1, [*streams], None, None, None), unused, Person(spec))
+    observer: Any = WaitingJob()
+    loop._observer = observer
+    return loop
+
+
 class WaitingJob:
     """An observer of a job that waits for input; its prompt is the end of what is known of its output."""
 
     def prompt(self, screen: Any, *, attended: bool = False) -> NeedsInput:  # noqa: ARG002 - the interface's
-        return NeedsInput(1, "job", STDIN, screen.text.decode(), False, "waits for input")
+        return NeedsInput(1, STDIN, screen.text.decode(), False, "waits for input")
 
 
 def test_a_prompt_whose_output_is_not_read_yet_is_reported_after_that_output(tmp_path: Path) -> None:
@@ -33,13 +44,8 @@ def test_a_prompt_whose_output_is_not_read_yet_is_reported_after_that_output(tmp
     ours, theirs = os.pipe()
     os.set_blocking(ours, False)
     stream = OutputStream("stdout", ours, OutputStore(place.stream("stdout")), None)
-    journal = Journal(place, None)
-    unused: Any = SimpleNamespace(poke=lambda *_: None)
-    parts = KeeperParts(unused, journal, unused, unused, unused, unused)
-    spec = JobSpec(["job"], None, "/", Limits(idle=60.0, hard=600.0), {})
-    loop = Loop(spec, parts, StartedJob(1, [stream], None, None, None), unused, Person(spec))
-    observer: Any = WaitingJob()
-    loop._observer = observer
+    loop = begun(place, stream)
+    journal = loop.journal
     try:
         os.write(theirs, b"Your name? ")
         loop._notice_prompt()
@@ -51,3 +57,40 @@ def test_a_prompt_whose_output_is_not_read_yet_is_reported_after_that_output(tmp
     finally:
         os.close(theirs)
         stream.close()
+
+
+def test_a_prompt_is_what_was_printed_since_the_last_answer_and_its_line_has_no_end(tmp_path: Path) -> None:
+    place = JobDir(str(tmp_path), "job0000000")
+    os.makedirs(place.path)
+    ends, streams = [], []
+    for name in ("stdout", "stderr"):
+        ours, theirs = os.pipe()
+        os.set_blocking(ours, False)
+        ends.append(theirs)
+        streams.append(OutputStream(name, ours, OutputStore(place.stream(name)), None))
+    stdout, stderr = ends
+    loop = begun(place, *streams)
+
+    def asked() -> str:
+        for stream in streams:
+            loop._drain(stream)
+        loop._notice_prompt()
+        return str((loop.journal.view.needs_input or {})["prompt"])
+
+    try:
+        os.write(stdout, b"Name? ")
+        assert asked() == "Name? "
+        loop.answered()
+        os.write(stdout, b"Age? ")
+        assert asked() == "Age? "
+        loop.answered()
+        os.write(stdout, b"42\n")
+        os.write(stderr, b">>> ")
+        assert asked() == "42\n>>> "
+        loop.answered()
+        assert asked() == ""  # nothing was printed since: what it asked before was answered
+    finally:
+        for end in ends:
+            os.close(end)
+        for stream in streams:
+            stream.close()

@@ -74,10 +74,10 @@ def served() -> Iterator[Served]:
         os.close(fd)
 
 
-@given(line=LINES)
+@given(line=LINES, owner=st.booleans())
 @settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_any_line_is_answered_by_one_object(served: Served, line: bytes) -> None:
-    answer = control_socket.answer(line, lambda request: requests._handle(request, served))
+def test_any_line_is_answered_by_one_object(served: Served, line: bytes, owner: bool) -> None:
+    answer = control_socket.answer(line, lambda request: requests._handle(request, served, owner=owner))
     assert isinstance(answer["ok"], bool)
     assert answer["ok"] or answer["error"]
     assert b"\n" not in json.dumps(answer).encode()
@@ -95,9 +95,9 @@ def test_every_line_gets_one_answer_however_the_bytes_are_cut(served: Served, pi
         for piece in pieces:
             if piece:
                 ours.sendall(piece)
-            client.read(lambda request: requests._handle(request, served))
+            client.read(lambda request: requests._handle(request, served, owner=True))
         while client.behind or b"\n" in client._in:
-            client.read(lambda request: requests._handle(request, served))
+            client.read(lambda request: requests._handle(request, served, owner=True))
         ours.setblocking(False)
         answers = b""
         try:
@@ -113,7 +113,7 @@ def test_every_line_gets_one_answer_however_the_bytes_are_cut(served: Served, pi
 
 def test_a_request_of_too_many_parts_is_refused(served: Served) -> None:
     line = b'{"do":"ping","a":[' + b"{}," * 600_000 + b"{}]}"
-    answer = control_socket.answer(line, lambda request: requests._handle(request, served))
+    answer = control_socket.answer(line, lambda request: requests._handle(request, served, owner=True))
     assert (answer["ok"], "parts" in answer["error"]) == (False, True)
 
 

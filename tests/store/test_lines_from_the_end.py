@@ -57,3 +57,28 @@ def test_an_event_behind_a_line_that_is_too_long_is_read(tmp_path: object) -> No
     found = reader.last_event(path)
     assert found is not None
     assert found["seq"] == 2
+
+
+def test_a_hole_of_terabytes_costs_no_time_in_either_direction(tmp_path: object) -> None:
+    path = f"{tmp_path}/events.ndjson"
+    first = ev.to_line({"seq": 1, "ts": ""} | ev.started(1, "x", {}))
+    last = ev.to_line({"seq": 2, "ts": ""} | ev.exited("completed", "", {"status": "success"}))
+    with open(path, "wb") as file:
+        file.write(first)
+        file.seek(1 << 42)
+        file.write(b"\n" + last)
+        file.truncate(1 << 43)
+    assert [event["seq"] for event in reader.read_all(path)] == [1, 2]
+    assert repair(path) == (1 << 43) - (1 << 42) - 1 - len(last)
+    os.truncate(path, 1 << 42)
+    assert repair(path) == (1 << 42) - len(first)
+
+
+def test_of_lines_that_are_no_new_events_only_so_many_are_read_to_find_some(tmp_path: object) -> None:
+    path = f"{tmp_path}/events.ndjson"
+    first = ev.to_line({"seq": 1, "ts": ""} | ev.started(1, "x", {}))
+    with open(path, "wb") as file:
+        file.write(first * 200_000)
+    with reader.EventReader(path) as few, reader.EventReader(path) as every:
+        assert len(few.read_new(1000)) == len(every.read_new()) == 1
+        assert few.position < every.position // 10

@@ -54,7 +54,7 @@ def test_any_chunks_leave_the_beginning_and_the_end(chunks: list[int]) -> None:
 
 def check_running(path: str, data: bytes) -> None:
     """Every byte that is offered is the right one, at its place; the beginning is all there."""
-    kept, gap = output.kept(path)
+    kept, gap = output.read_kept(path)
     assert kept.startswith(data[:HEAD])
     assert gap or kept == data
     for piece in output.pieces(path):
@@ -109,11 +109,11 @@ def test_a_crash_at_any_moment_loses_at_most_a_quarter_of_the_ring(chunks: list[
 def test_an_empty_stream_is_an_empty_file(tmp_path: os.PathLike[str]) -> None:
     path = f"{os.fspath(tmp_path)}/stdout"
     OutputStore(path, BUDGET).finish()
-    assert output.kept(path) == (b"", False)
+    assert output.read_kept(path) == (b"", False)
 
 
 def test_a_stream_that_is_not_there_has_nothing(tmp_path: os.PathLike[str]) -> None:
-    assert output.kept(f"{os.fspath(tmp_path)}/stdout") == (b"", False)
+    assert output.read_kept(f"{os.fspath(tmp_path)}/stdout") == (b"", False)
 
 
 def test_a_link_in_place_of_the_file_is_not_followed(tmp_path: os.PathLike[str]) -> None:

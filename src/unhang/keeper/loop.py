@@ -14,6 +14,7 @@ from unhang.core import events as ev
 from unhang.core import interrupts, outcome
 from unhang.core.durations import human
 from unhang.core.outcome import CALLER_DIED
+from unhang.core.plain_text import screen_of
 from unhang.core.record import Record
 from unhang.core.spec import AGENT
 from unhang.core.watchdog import actions as act
@@ -174,6 +175,7 @@ class Loop:
                 life=self.dog.clocks.life,
                 idle=limits.idle,
                 hard=limits.hard,
+                budget=self.dog.clocks.budget,
                 leader=self.leader,
                 status=self.status,
                 by=self.cancelled_by,
@@ -290,14 +292,26 @@ class Loop:
                 self.dog.tell(fact.Window(idle, purpose), now)
                 in_flight = idle is not None and purpose == fact.TOOL
                 self._tool_since = (self._tool_since or now) if in_flight else None
+                if not in_flight and self.dog.phase == RUNNING:  # one that is ended with its agent is still why
+                    self._observer.forget_tool()
             self._note_start(said.get("phase"), now)
             if (verdict := agent_channel.verdict_of(said)) is not None:
+                verdict = said["diagnosis"] = self._with_tool(verdict)
                 self._take_verdict(verdict, said.get("phase") == "stuck", now)
             event = agent_channel.event_of(said)
             if event is not None:
                 if event["phase"] == "failed":
                     self.failure = event["message"]
                 self._record(event)
+
+    def _with_tool(self, verdict: dict[str, Any]) -> dict[str, Any]:
+        """What its driver says of a silence, with what the kernel shows of the tool that it waits for."""
+        tool = None if self._observer.stopped else self._observer.of_tool()
+        if tool is None:
+            return verdict
+        from unhang.core.diagnosis.agents import with_tool
+
+        return with_tool(verdict, tool)
 
     def _note_start(self, phase: str | None, now: float) -> None:
         if phase == "starting" and self._agent_starts:
@@ -468,7 +482,7 @@ class Loop:
         return False
 
     def _screen(self) -> Screen:
-        text = b"".join(stream.store.tail(2048) for stream in reversed(self.outputs))
+        text = screen_of([stream.unanswered(2048) for stream in reversed(self.outputs)])
         return Screen(text, self.master, self.leader, sum(stream.store.total for stream in self.outputs))
 
     def _look(self, full: bool) -> None:
@@ -484,7 +498,7 @@ class Loop:
             explains = diagnosis is not None or self.diagnosis is not None
             telling = not own or since is not None or self._observer.stopped
             if own and diagnosis is not None:
-                diagnosis = self._observer.of_tool(self.journal.view.doing, self.silence(), idles=not looked.alive)
+                diagnosis = self._observer.of_agent(self.journal.view.doing, self.silence())
             if telling:
                 self.diagnosis = (None if self._told and not self._observer.stopped else diagnosis) or self.diagnosis
             if not own and not looked.alive and self._observer.moving:
@@ -494,7 +508,7 @@ class Loop:
                 self.dog.tell(fact.HungVerdict(), clock.monotonic())
         if own and since is None:
             looked = fact.Looked(False, "", looked.still)
-        elif not self._prompted and self._may_ask(looked.alive, full):
+        elif not own and not self._prompted and self._may_ask(looked.alive, full):  # an agent's stdin is its driver's
             self._notice_prompt()
             self._tell_away()  # before it is judged
         self._was_alive = looked.alive
@@ -706,6 +720,9 @@ class Loop:
         """Note that a caller has sent input: a prompt that was reported is answered, until the next look sees one."""
         if self.dog.phase != RUNNING:
             return
+        if self.master is None:  # a terminal shows what was typed, and what fills it stays
+            for stream in self.outputs:
+                stream.note_answer()
         now = clock.monotonic()
         silent, self._life_at = self.dog.silence(now), clock.wall()
         reported = self._prompted and not self.dog.clocks.said  # otherwise the watchdog says that it is over
@@ -752,6 +769,7 @@ class Loop:
             pid=self.leader,
             cancelled_by="SIGINT" if obeyed else self.cancelled_by or "request",
             idle_limit=self.dog.limits.idle,
+            budget=self.dog.clocks.budget,
             hard_limit=self.dog.limits.hard,
             leftovers=self.stopper.leftovers,
             survivors=survivors,
@@ -771,6 +789,11 @@ class Loop:
 
     def advice(self, reason: str | None) -> dict[str, Any]:
         """Return the suggestions that follow from the diagnosis, for the last event."""
-        if self.spec.kind == AGENT:
-            return {}  # its driver has said what can be done; the kernel only sees an event loop
+        if self.spec.kind == AGENT:  # its driver has said what can be done; of itself the kernel sees an event loop
+            tool = self._observer.of_tool()
+            if tool is None:
+                return {}
+            from unhang.core.diagnosis.suggest import suggestions_for_command_of_agent
+
+            return {"suggestions": suggestions_for_command_of_agent(tool)}
         return {"suggestions": self._observer.suggestions(reason)}

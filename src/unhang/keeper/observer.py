@@ -49,6 +49,7 @@ class Observer:
         self._full: FullSample | None = None
         self._asked: FullSample | None = None  # the one in which a prompt was last looked for
         self._verdict: Diagnosis | None = None
+        self._of_tool: Diagnosis | None = None  # of the processes alone that a tool of an agent has started
         self._terminal = ""  # its path
         self._rests_until = 0.0  # until when it is not looked at who reads it
         self._reading = "", 0.0, 0.0  # how the job stands to its terminal, since when, and when that was last seen
@@ -86,20 +87,33 @@ class Observer:
             self._no_sockets = sampler.still_since
         return sampler.still_since
 
-    def of_tool(self, doing: dict[str, Any] | None, silent: float, *, idles: bool) -> dict[str, Any] | None:
-        """Return the last verdict as one of an agent whose tool is silent: its own event loop is no reason.
+    def of_agent(self, doing: dict[str, Any] | None, silent: float) -> dict[str, Any] | None:
+        """Return the last verdict as one of an agent: its own event loop is no reason, what its tool has started is.
 
-        `doing`: the event that says what it is at; `silent`: for so many seconds; `idles`: nothing that the tool
-        started moves.
+        `doing`: the event that says what it is at; `silent`: for so many seconds.
         """
         if self._verdict is None:
             return None
         try:
             from unhang.core.diagnosis.agents import of_driven_agent
 
-            return of_driven_agent(self._verdict, None, doing, silent, idles=idles).to_record()
+            return of_driven_agent(self._verdict, None, doing, silent, tool=self._of_tool).to_record()
         except Exception:  # see the top of this file
             return self._verdict.to_record()
+
+    def of_tool(self) -> dict[str, Any] | None:
+        """Return the last verdict on what a tool of an agent has started, as of now; None: it has no process, or has
+        ended.
+        """
+        if self._of_tool is None or self._full is None:
+            return None
+        from unhang.core.diagnosis.time_left import at_age
+
+        return at_age(self._of_tool.to_record(), time.monotonic() - self._full.at)
+
+    def forget_tool(self) -> None:
+        """Note that no tool of the agent is in flight."""
+        self._of_tool = None
 
     @property
     def moving(self) -> bool:
@@ -108,17 +122,21 @@ class Observer:
 
     @property
     def hung(self) -> bool:
-        """Return whether the last full look found that the job is hung."""
-        return self._verdict is not None and self._verdict.state == "hung"
+        """Return whether the last full look found that the job is hung, or what a tool of the agent has started."""
+        found = self._of_tool or self._verdict
+        return found is not None and found.state == "hung"
 
     @property
     def stopped(self) -> bool:
         """Return whether the last full look found that a signal has stopped the job."""
-        return self.hung and self._verdict is not None and self._verdict.cause == "stopped"
+        return self._verdict is not None and (self._verdict.state, self._verdict.cause) == ("hung", "stopped")
 
     def full(self, screen: Screen, since: float | None = None) -> tuple[Looked, dict[str, Any] | None]:
-        """Return whether the tree moved, and the diagnosis so far as JSON; None after only one sample."""
-        looked = self.cheap(since)
+        """Return whether the tree moved, and the diagnosis so far as JSON; None after only one sample.
+
+        `since`: when a tool of an agent was started, as for `cheap`.
+        """
+        looked, tool_since = self.cheap(since), since
         try:
             from unhang.core.diagnosis.rules import diagnose
             from unhang.core.diagnosis.standstill import as_it_was
@@ -131,16 +149,24 @@ class Observer:
             if before is None or not after.processes:  # the tree is not empty (we would know): it cannot be seen
                 return looked, None
             self._verdict = diagnose(before, after)
+            self._of_tool = None
+            if tool_since is not None:
+                from unhang.core.diagnosis.part import diagnose_part
+
+                self._of_tool = diagnose_part(before, after, tool_since)
             return looked, self._verdict.to_record()
         except Exception:  # see the top of this file
             return looked, None
 
     def _unchanged(self, since: float | None) -> FullSample | None:
-        """The sample in which a prompt was looked for, if no process has run since."""
+        """The sample in which a prompt was looked for, if no process has run since. Those outside that hold a lock may
+        have."""
         from unhang.core.diagnosis.standstill import as_it_is
 
         asked = self._asked
-        return None if since is None or asked is None or asked.at < since else as_it_is(asked, time.monotonic())
+        if since is None or asked is None or asked.at < since or asked.others:
+            return None
+        return as_it_is(asked, time.monotonic())
 
     def suggestions(self, timeout_reason: str | None) -> list[str]:
         """Return what a caller may do about the last verdict."""

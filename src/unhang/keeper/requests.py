@@ -88,6 +88,9 @@ ENTRIES = 32
 FLOOD_REST = 0.01
 # Until it is tried again when there is no descriptor for a single client.
 SHORTAGE_REST = 1.0
+# What a person does at the terminal that the job was started from. No limit runs while a job is paused, so a job that
+# could ask for it itself would hang for ever.
+_OF_THE_OWNER = frozenset({"pause", "continue", "press", "signal", "interrupt", "wants"})
 # A keeper's own descriptors, where they cannot be counted.
 _USED_AT_MOST = 24
 
@@ -146,7 +149,7 @@ class RequestServer:
             self._gone(client, served)
 
     def _hear(self, client: control_socket.ClientConnection, served: JobControls) -> None:
-        client.read(lambda request: _handle(request, served))
+        client.read(lambda request: _handle(request, served, owner=client.owner))
         if not client.open:
             self._gone(client, served)
             return
@@ -228,7 +231,9 @@ def _count_seats(guests: int) -> int:
     return max(2, min(MAX_SEATS, os.sysconf("SC_OPEN_MAX") - used - SPARE_DESCRIPTORS))
 
 
-def _handle(request: dict[str, Any], served: JobControls) -> dict[str, Any]:
+def _handle(request: dict[str, Any], served: JobControls, *, owner: bool) -> dict[str, Any]:
+    if request["do"] in _OF_THE_OWNER and not owner:
+        raise ValueError("only the process that the job was started from can ask for this")
     match request["do"]:
         case "cancel":
             who = _one_line(request.get("by"))[:80]

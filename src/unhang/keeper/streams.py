@@ -53,6 +53,7 @@ class OutputStream:
         self.relay = relay
         self.open = True
         self.announced = 0  # how many bytes the event log knows of
+        self._answered = 0  # how many there were when the caller last sent input
         self.said_at = float("-inf")  # when it was last told
         self._buffer = bytearray(_SMALL)
         self._full = min(_SMALL, _capacity(fd))
@@ -89,6 +90,15 @@ class OutputStream:
             if count >= self._full:
                 self._notice_flood()
         return got
+
+    def note_answer(self) -> None:
+        """Note that what was printed so far asks nothing any more: the caller has answered it."""
+        self._answered = self.store.total
+
+    def unanswered(self, size: int) -> bytes:
+        """Return the last bytes since the last answer, at most `size`."""
+        size = min(size, self.store.total - self._answered)
+        return self.store.tail(size) if size else b""
 
     def _fill(self) -> tuple[int, bool]:
         """Read until the buffer is full or nothing is there: (how much, may there be more)."""

@@ -60,7 +60,7 @@ def settings_file(environ: Mapping[str, str]) -> str | None:
 
 def untrusted_file(environ: Mapping[str, str]) -> str | None:
     """Return an alerts.toml that is there and is not believed: it is another user's, or others may write to it."""
-    return next((path for path in _places(environ) if os.path.exists(path)), None)
+    return homes.untrusted(_places(environ))
 
 
 def _places(environ: Mapping[str, str]) -> list[str]:

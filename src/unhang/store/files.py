@@ -67,6 +67,28 @@ def write_json(path: str, value: dict[str, Any], *, durable: bool = False) -> No
         os.close(fd)
 
 
+def create_once(path: str, data: bytes) -> bool:
+    """Make a private file with these contents; False: something stands there already, and stays.
+
+    It is written whole under another name first: a reader sees all of it or no file, also behind a crash or a full
+    disk, and of several processes at once one is first.
+    """
+    temporary = f"{path}.{os.urandom(4).hex()}.new"
+    fd = open_plain(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+    try:
+        while data:
+            data = data[os.write(fd, data) :]
+        sync(fd)
+        os.link(temporary, path)
+    except FileExistsError:
+        return False
+    finally:
+        os.close(fd)
+        os.unlink(temporary)
+    sync_path(os.path.dirname(path) or ".")
+    return True
+
+
 def may_be_unwritten(status: os.stat_result) -> bool:
     """Return whether a file or folder has changed so recently that the change may not be on the disk yet."""
     return abs(time.time() - status.st_mtime) < _FRESH

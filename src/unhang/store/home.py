@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 JOBS = "jobs"
 INDEX = "index.db"
 WATCH = "watch"
+_ELSEWHERE = "UNHANG_HOME names another place"
 
 
 def locate(environ: Mapping[str, str]) -> str:
@@ -51,11 +52,26 @@ def first_trusted(paths: Sequence[str]) -> str | None:
     for path in paths:
         try:
             found = os.stat(path)
-        except OSError:
+        except (OSError, ValueError):
             continue
         if found.st_uid == os.geteuid() and not found.st_mode & 0o022:
             return path
     return None
+
+
+def untrusted(paths: Sequence[str]) -> str | None:
+    """Return the first of these files that is there and is passed over: another user owns it or may write to it.
+
+    None if there is none before the first that is trusted.
+    """
+    trusted = first_trusted(paths)
+    before = paths if trusted is None else paths[: paths.index(trusted)]
+    return next((path for path in before if os.path.exists(path)), None)
+
+
+def not_believed(path: str) -> str:
+    """Return what is said of a file of settings that is passed over."""
+    return f"{path}: not believed, since other users may write to it (chmod go-w) or own it"
 
 
 def watch_folder(home: str) -> str:
@@ -79,7 +95,7 @@ def make(folder: str) -> None:
         try:
             _make_with_parents(folder)
         except OSError as error:
-            raise StateError(f"cannot make the state directory {folder}: {error.strerror}") from None
+            raise StateError(f"cannot make the state directory {folder}: {error.strerror} ({_ELSEWHERE})") from None
         trust(folder)
 
 
@@ -111,7 +127,7 @@ def trust(folder: str) -> None:
     except FileNotFoundError:
         raise
     except OSError as error:
-        raise StateError(f"cannot use the state directory {folder}: {error.strerror}") from None
+        raise StateError(f"cannot use the state directory {folder}: {error.strerror} ({_ELSEWHERE})") from None
     if modes.S_ISLNK(found.st_mode):
         raise StateError(f"refused: the state directory {folder} is a symbolic link")
     if not modes.S_ISDIR(found.st_mode):

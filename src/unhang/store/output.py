@@ -24,6 +24,7 @@ import os
 import stat as modes
 
 from unhang.core.record import Record
+from unhang.core.spec import LARGEST_BUDGET
 from unhang.errors import StateError
 from unhang.store import files
 
@@ -33,6 +34,7 @@ _HEADER = 4096
 _NUMBER = 8
 # how often a full disk is tried again, in bytes of output
 _RETRY = 1 << 20
+_CHUNK = 1 << 20
 
 
 def gap_line(count: int) -> bytes:
@@ -231,6 +233,8 @@ def pieces(path: str, *, exact: bool = False, cut: bool = False) -> list[OutputP
     """Return what of a stream is on disk, in order.
 
     `exact`: no process writes and none crashed, so the whole ring counts. `cut`: the machine crashed under its writer.
+    A job can put a file of terabytes, nearly all of it a hole, in the place of either: no more of it counts than a
+    keeper may have written, and a keeper leaves no holes.
     """
     found: list[OutputPiece] = []
     try:
@@ -241,11 +245,14 @@ def pieces(path: str, *, exact: bool = False, cut: bool = False) -> list[OutputP
         if not modes.S_ISREG(status.st_mode):
             what = "a symbolic link" if modes.S_ISLNK(status.st_mode) else "no file"
             raise StateError(f"refused: {path} is {what}")
-        found.append(OutputPiece(0, status.st_size, path))
+        length = status.st_size if status.st_size <= BUDGET else min(_filled(path, 0, status.st_size), LARGEST_BUDGET)
+        found.append(OutputPiece(0, length, path))
     ring = ring_path(path)
     start, end, safe, size = _header(path)
     end = safe if cut else end
-    if size <= 0 or end <= start:
+    if not 0 < size <= LARGEST_BUDGET or end <= start:
+        return found
+    if size > BUDGET and _filled(ring, _HEADER, _HEADER + size) < min(end - start, size):
         return found
     kept = end - start
     if kept > size or (kept > size * 3 // 4 and not exact):
@@ -271,6 +278,20 @@ def _header(path: str) -> tuple[int, int, int, int]:
         os.close(fd)
     start, end, safe = (int.from_bytes(header[at : at + _NUMBER], "little") for at in range(0, 3 * _NUMBER, _NUMBER))
     return start, end, safe, size
+
+
+def _filled(path: str, begin: int, size: int) -> int:
+    """Return how many bytes there are from `begin` up to the first hole; all where the file system does not say."""
+    try:
+        fd = files.open_plain(path, os.O_RDONLY)
+    except (OSError, StateError):
+        return 0
+    try:
+        return os.lseek(fd, begin, os.SEEK_HOLE) - begin
+    except OSError:
+        return size - begin
+    finally:
+        os.close(fd)
 
 
 def read_piece(piece: OutputPiece, offset: int, count: int) -> bytes:
@@ -330,7 +351,9 @@ def _join(path: str, parts: list[OutputPiece], total: int | None, *, durable: bo
             if piece.path == path:
                 continue
             gap = piece.position - at
-            _write_all(out, (gap_line(gap) if gap > 0 else b"") + read_piece(piece, 0, piece.length))
+            _write_all(out, gap_line(gap) if gap > 0 else b"")
+            for offset in range(0, piece.length, _CHUNK):
+                _write_all(out, read_piece(piece, offset, _CHUNK))
             at = piece.position + piece.length
         if total is not None and total > at:
             _write_all(out, gap_line(total - at))
@@ -353,7 +376,7 @@ def _write_all(fd: int, data: bytes) -> None:
         view = view[os.write(fd, view) :]
 
 
-def kept(path: str) -> tuple[bytes, bool]:
+def read_kept(path: str) -> tuple[bytes, bool]:
     """Return everything that is on disk of a stream, joined, and whether anything is missing in between."""
     out: list[bytes] = []
     at = 0

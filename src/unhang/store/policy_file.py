@@ -66,6 +66,25 @@ def _find(explicit: str | None, cwd: str, environ: Mapping[str, str]) -> Policy:
     return builtin.policy()
 
 
+def untrusted(cwd: str, environ: Mapping[str, str]) -> list[str]:
+    """Return the files that would hold here and decide nothing: another user owns them or may write to them."""
+    found: list[str] = []
+    if environ.get("UNHANG_POLICY"):
+        return found
+    upward = [(path, False) for path in _upward(cwd, environ)]
+    for path, any_link in [*upward, *((path, True) for path in homes.settings(environ, _USERS))]:
+        try:
+            file = _open_ours(path, any_link=any_link)
+        except UsageError:
+            break
+        if file is not None:
+            os.close(file)
+            break
+        if os.path.isfile(path):
+            found.append(path)
+    return found
+
+
 def read(path: str, trusted: bool = True) -> Policy:
     """Read and check one policy file. Raises UsageError, with the place in the file where there is one."""
     try:

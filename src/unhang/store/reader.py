@@ -7,6 +7,7 @@ line that is longer than any event is not one of ours, and is passed over.
 
 from __future__ import annotations
 
+import errno
 import os
 
 from unhang.core import events as ev
@@ -22,6 +23,8 @@ _CHUNK = 1 << 16
 _SCAN = 1 << 15
 # `synced_to` of a log whose keeper has said that the end is on the disk.
 EVERYTHING = float("inf")
+# A reader that wants a number of events passes over this many other lines at most: a job can write any number of them.
+_PASSED_OVER = 10_000
 # How far from its end a log is searched for a whole event.
 _FAR = 4 << 20
 
@@ -60,7 +63,8 @@ class EventReader:
     def read_lines(self, limit: int | None = None) -> list[tuple[ev.Event, bytes]]:
         """Do what `read_new` does, each event with its line as it is on disk."""
         found: list[tuple[ev.Event, bytes]] = []
-        while limit is None or len(found) < limit:
+        passed_over = 0
+        while limit is None or (len(found) < limit and passed_over < _PASSED_OVER):
             chunk = os.pread(self._fd, _CHUNK, self._position)
             if not chunk:
                 break
@@ -68,7 +72,7 @@ class EventReader:
             if end < 0:
                 if len(chunk) < _CHUNK:
                     break  # a torn line
-                self._position += len(chunk)
+                self._position = _next_data(self._fd, self._position + len(chunk))
                 self._in_long_line = True
                 continue
             used = 0
@@ -80,6 +84,7 @@ class EventReader:
                 used += len(line)
                 self._in_long_line = self._in_long_line and not line.endswith(b"\n")
                 if event is None or event["seq"] <= self.seq:
+                    passed_over += 1
                     continue
                 self.seq = event["seq"]
                 found.append((event, line))
@@ -160,7 +165,8 @@ def last_event(path: str, kind: str | None = None, within: int = _FAR) -> ev.Eve
 def lines_from_the_end(fd: int, size: int, until: int = 0) -> Iterator[tuple[int, int]]:
     """Yield start and end of each whole line, the last one first; those longer than any event are passed over.
 
-    In pieces, so that a log that was filled with anything costs time but no memory. `until`: no further back.
+    In pieces, so that a log that was filled with anything costs time but no memory; holes cost neither. `until`: no
+    further back.
     """
     end = -1  # of the line whose beginning is looked for; -1: no line end has been seen yet
     at = size
@@ -175,6 +181,29 @@ def lines_from_the_end(fd: int, size: int, until: int = 0) -> Iterator[tuple[int
                 yield start + newline + 1, end
             end = start + newline + 1
             cut = newline
-        at = start
+        at = start if piece.strip(b"\0") else max(until, _data_before(fd, start))
     if until == 0 and 0 < end <= ev.MAX_LINE:
         yield 0, end
+
+
+def _next_data(fd: int, position: int) -> int:
+    """Return where data goes on, from this position or behind the hole that it stands in; at the end: the end.
+
+    A file with a hole of terabytes is made in a moment, and read for as long as if it were full.
+    """
+    try:
+        return os.lseek(fd, position, os.SEEK_DATA)
+    except OSError as error:
+        return max(position, os.fstat(fd).st_size) if error.errno == errno.ENXIO else position
+
+
+def _data_before(fd: int, position: int) -> int:
+    """Return where the hole before this position begins; the position itself if there is none."""
+    low, high = 0, position
+    while low < high:
+        middle = (low + high) // 2
+        if _next_data(fd, middle) >= position:
+            high = middle
+        else:
+            low = middle + 1
+    return high

@@ -38,6 +38,7 @@ class Promise(Record):
     life: float = 0.0  # the last sign of life
     idle: float | None = None
     hard: float | None = None
+    budget: str = ""  # what stands in the place of the idle limit, and is as long as `idle` says
     leader: int | None = None
     status: int | None = None  # the leader's, once it has been waited for
     by: str = ""  # who cancelled it
@@ -58,13 +59,15 @@ class DeadlineBoard:
     def post(self, promise: Promise) -> None:
         """Post a promise; only the keeper does. The guard is woken if it must wake sooner than it knows."""
         known = self._posted
-        same = promise.reason == known.reason and promise.ending == known.ending
+        same = (promise.reason, promise.ending, promise.budget) == (known.reason, known.ending, known.budget)
         if same and 0 <= promise.due - known.due < _GRAIN:
             return
         self._posted = promise
         shown = promise.to_dict() | {"due": None if promise.due == NEVER else promise.due}
         other = 1 - self._page[-1]
         line = json_text.encode(shown, ascii_only=True).encode()
+        if len(line) > _SIZE:  # who cancelled it, and what a budget is for, are words that the job may have chosen
+            line = json_text.encode(shown | {"by": "", "budget": ""}, ascii_only=True).encode()
         self._page[other * _SIZE : (other + 1) * _SIZE] = line[:_SIZE].ljust(_SIZE)
         self._page[-1] = other
         if promise.due < known.due and os.getppid() == self._guard:  # an orphan's parent is another process

@@ -22,6 +22,10 @@ from unhang.keeper.prefork import spare
 from unhang.keeper.prefork.spare import Spare
 from unhang.procs import clock
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 # Python calls code hot after some eight rounds.
 _TIMES = 12
 # The next spare is made so long after a job was taken, in seconds, if the client does not ask for it before.
@@ -60,7 +64,7 @@ class _ForkServer:
         self._given: dict[int, tuple[Spare, _PendingJob]] = {}  # by the descriptor of the spare's line
         self._poll = select.poll()
         self._poll.register(line, select.POLLIN)
-        self._warm = False
+        self._preload: Iterator[None] | None = _preload_the_rest()  # None: done
         self._asked = False  # for the next spare, since the last job came
         self._taken_at = 0.0  # when the last job was taken
         self._ready: Spare | None = self._make()
@@ -92,9 +96,11 @@ class _ForkServer:
         return max(0, math.ceil(left * 1000))
 
     def _make_ready(self) -> None:
-        if not self._warm:  # once: it looks at all processes, which grow with every job
-            self._warm = True
-            _preload_the_rest()
+        if self._preload is not None:  # once: it looks at all processes, which grow with every job
+            for _ in self._preload:
+                if self._poll.poll(0):  # where there are thousands of processes, a job would wait for seconds
+                    return
+            self._preload = None
         self._ready = self._make()
 
     def _make(self) -> Spare:
@@ -150,12 +156,12 @@ def _preload() -> None:
     make_tree()
 
 
-def _preload_the_rest() -> None:
-    """Load what a keeper needs to start its job, and when that goes quiet: all keepers share it, and the first job does
-    not wait for it.
+def _preload_the_rest() -> Iterator[None]:
+    """Load, step by step, what a keeper needs to start its job, and when that goes quiet: all keepers share it.
 
-    The code is run a few times, not only imported: Python rewrites code that runs often, and each keeper would do so
-    in memory of its own. It is exercised on the first job's processes.
+    The first job does not wait for it, nor does one that comes between two steps. The code is run a few times, not only
+    imported: Python rewrites code that runs often, and each keeper would do so in memory of its own. It is exercised on
+    the first job's processes.
     """
     import _blake2
 
@@ -172,6 +178,7 @@ def _preload_the_rest() -> None:
     try:
         for _ in range(_TIMES):
             keepers.rehearse()
+            yield
         sampler = cheap.TreeSampler(os.getpid())
         for _ in range(_TIMES):
             before = sampler.look()
@@ -183,5 +190,6 @@ def _preload_the_rest() -> None:
             )
             found = rules.diagnose(was, now).to_json()
             ev.to_line(messages.event_of(act.Stuck(60.0), since="", diagnosis=found, job_id="") | {"seq": 0, "ts": ""})
+            yield
     except Exception:  # it only warms up
         pass

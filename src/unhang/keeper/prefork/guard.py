@@ -17,6 +17,7 @@ from unhang import plain_signal as signal
 from unhang.core import events as ev
 from unhang.core import outcome
 from unhang.core.limits import TIMEOUT_REASON, Limits
+from unhang.core.limits import named as named_limit
 from unhang.core.record import Record
 from unhang.core.watchdog import actions as act
 from unhang.core.watchdog.clocks import NEVER
@@ -260,8 +261,10 @@ class _Enforcement:
         promise = self._hang.promise
         if self._hang.asked or promise.reason not in TIMEOUT_REASON:
             return
-        text = f"The {promise.reason} limit has passed and its keeper does not act ({self._why()}): its guard ends it."
-        self._events.append(ev.watchdog("timeout", text))
+        limit = named_limit(promise.reason, promise.budget)
+        text = f"The {limit} limit has passed and its keeper does not act ({self._why()}): its guard ends it."
+        stood = {"budget": ev.budget(promise.budget, promise.idle)} if limit != promise.reason else {}
+        self._events.append(ev.watchdog("timeout", text, reason=TIMEOUT_REASON[promise.reason], **stood))
 
     def _why(self) -> str:
         states = {"T": "it is stopped", "t": "it is being traced", "D": "the kernel holds it", "R": "it gets no core"}
@@ -319,6 +322,7 @@ class _Enforcement:
                 cancelled_by=promise.by or "request",
                 idle_limit=promise.idle,
                 hard_limit=promise.hard,
+                budget=promise.budget,
                 leftovers=self._leftovers,
                 survivors=[],
             )
