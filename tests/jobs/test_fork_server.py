@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -16,19 +17,22 @@ from unhang.jobs.launcher import CallerStreams, ServedLauncher
 from unhang.jobs.request import prepare
 from unhang.procs import tree
 
+_SERVER = "from unhang.keeper.prefork import fork_server; fork_server.{name} = {value}; fork_server.main({line})"
 # It makes none by itself within the time of a test.
-_PATIENT = "from unhang.keeper.prefork import fork_server; fork_server._LATER = 3600.0; fork_server.main({line})"
+_PATIENT = {"name": "_LATER", "value": 3600.0}
+# A machine with so many processes that a look at all of them takes as good as for ever.
+_LOADS_FOR_EVER = {"name": "_TIMES", "value": 10**9}
 
 
 class Patient:
-    """A launcher with a fork server that waits for ever to be asked for a spare."""
+    """A launcher with a fork server of its own, which waits for ever to be asked for a spare."""
 
-    def __init__(self, jobs: Jobs) -> None:
+    def __init__(self, jobs: Jobs, changed: dict[str, Any] = _PATIENT) -> None:
         self._home = str(jobs.home)
         ours, theirs = connections.pair()
         line = theirs.fileno()
         self.server = subprocess.Popen(
-            [sys.executable, "-c", _PATIENT.format(line=line)], pass_fds=[line], env=os.environ | jobs.env
+            [sys.executable, "-c", _SERVER.format(line=line, **changed)], pass_fds=[line], env=os.environ | jobs.env
         )
         theirs.close()
         self.launcher = ServedLauncher()
@@ -71,3 +75,11 @@ def test_after_a_job_whose_caller_waits_a_spare_is_made_when_the_caller_asks_for
 def test_after_a_job_that_is_told_of_at_once_a_spare_is_made_at_once(patient: Patient) -> None:
     patient.run(told=True)
     wait_until(lambda: len(patient.spares()) == 1, "a spare")
+
+
+def test_a_job_does_not_wait_for_what_is_loaded_for_all_keepers(jobs: Jobs) -> None:
+    """The loading begins after the first job, and goes on when no other job comes."""
+    loading = Patient(jobs, _LOADS_FOR_EVER)
+    for _ in range(3):
+        loading.run(told=True)
+    loading.close()

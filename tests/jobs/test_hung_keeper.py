@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -48,6 +50,62 @@ def test_the_guard_enforces_the_limit_of_a_stopped_keeper_and_says_so(
     assert (end["phase"], end["timeoutReason"], end["endedBy"]) == ("timed_out", reason, "guard")
     assert next(e["step"] for e in check_log(job.place) if e["type"] == "signal") == "terminate"
     assert jobs.said("result", job.id, code=124)["error"]["message"] == end["message"]
+
+
+def test_the_guard_names_the_budget_of_an_agent_that_it_ends(jobs: Jobs) -> None:
+    """One that never answers, whose keeper is stopped: it has used up its start, and no idle limit."""
+    deaf = 'while read -r line; do echo "$line"; done >&2'
+    done = jobs.call("agent", "run", "deaf", "a task", "--command", f"/bin/sh -c {shlex.quote(deaf)}", "--startup", "8")
+    assert done.code == 0, done.err
+    place = jobs.job()
+    keeper, guard = keeper_of(place)
+    events = jobs.handle(place.id).events
+    wait_until(lambda: any(e["phase"] == "stuck" for e in events()), "its driver has said that it waits")
+    _stopped(keeper)
+    assert guard.wait_gone(BOUND)
+    timeout, end = next(e for e in check_log(place) if e["phase"] == "timeout"), check_log(place)[-1]
+    assert (end["phase"], end["endedBy"]) == ("timed_out", "guard")
+    assert timeout["budget"] == end["budget"] == {"name": "startup", "limitMs": 8000}
+
+
+# Cancelled in its own name, and asked to end, it stops its keeper.
+_CANCELS_ITSELF = """
+import json, os, signal, socket
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+os.chdir(f"{os.environ['UNHANG_HOME']}/jobs/{os.environ['UNHANG_JOB']}")
+keeper = socket.socket(socket.AF_UNIX)
+keeper.connect("control")
+keeper.sendall(json.dumps({"do": "cancel", "by": "\U0001f600" * 80}).encode() + b"\\n")
+signal.sigwait({signal.SIGTERM})
+os.kill(os.getppid(), signal.SIGSTOP)
+while True:
+    signal.sigwait({signal.SIGTERM})
+"""
+
+
+def test_whatever_a_job_is_cancelled_by_its_guard_knows_when_it_must_have_ended(jobs: Jobs) -> None:
+    job = jobs.begin("--hard", "3", "--warn", "0", "--grace", "1", "--", sys.executable, "-c", _CANCELS_ITSELF)
+    assert jobs.call("wait", job.id, timeout=BOUND).code == 130
+    end = check_log(job.place)[-1]
+    assert (end["phase"], end["endedBy"]) == ("cancelled", "guard")
+
+
+_PAUSES_ITSELF = """
+import json, os, socket, sys, time
+os.chdir(f"{os.environ['UNHANG_HOME']}/jobs/{os.environ['UNHANG_JOB']}")
+keeper = socket.socket(socket.AF_UNIX)
+keeper.connect("control")
+keeper.sendall(json.dumps({"do": sys.argv[1], "force": True}).encode() + b"\\n")
+print(json.loads(keeper.makefile().readline())["ok"], flush=True)
+time.sleep(1000)
+"""
+
+
+@pytest.mark.parametrize("what", ["pause", "continue", "press", "signal", "interrupt", "wants"])
+def test_a_job_does_nothing_to_itself_that_a_person_does_at_its_terminal(jobs: Jobs, what: str) -> None:
+    job = jobs.begin("--hard", "2", "--warn", "0", "--", sys.executable, "-c", _PAUSES_ITSELF, what)
+    assert jobs.call("wait", job.id, timeout=BOUND).code == 124
+    assert job.tail() == "False\n"
 
 
 def test_the_guard_kills_what_ignores_the_polite_request(jobs: Jobs, roll: RollCall) -> None:
@@ -335,3 +393,22 @@ def test_what_is_no_regular_file_in_a_job_directory_is_refused_in_one_line(jobs:
             assert len(done.err.splitlines()) == 1
             path.unlink() if not path.is_dir() else path.rmdir()
         path.with_suffix(".kept").rename(path)
+
+
+def test_a_running_job_that_has_removed_its_record_is_not_diagnosed_and_says_why_in_one_line(jobs: Jobs) -> None:
+    job = jobs.begin("--", "sleep", "1000")
+    Path(job.place.job).unlink()
+    assert jobs.refused("diagnose", job.id)
+    job.cancel(force=True)
+
+
+@pytest.mark.slow
+def test_jobs_that_forge_who_keeps_them_hold_up_no_list_and_are_not_called_lost_for_good(jobs: Jobs) -> None:
+    forged = [jobs.begin(*STILL, "--", "sleep", "1000") for _ in range(7)]
+    records = [json.loads(Path(job.place.job).read_text()) for job in forged]
+    for job, record in zip(forged, records, strict=True):
+        Path(job.place.job).write_text(json.dumps(record | {"keeper": record["keeper"] | {"pid": 1}}))
+    assert jobs.call("ps", "--json", timeout=BOUND).code == 0
+    for job, record in zip(forged, records, strict=True):
+        Path(job.place.job).write_text(json.dumps(record))
+    assert {row["status"] for row in jobs.said("ps", "--all")} == {"running"}

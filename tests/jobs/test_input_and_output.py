@@ -101,7 +101,7 @@ def test_the_tail_is_shown_and_followed_without_a_gap_or_a_repetition(jobs: Jobs
     assert jobs.finish(following).out == b"6\n"
 
 
-def test_logs_of_both_streams_and_of_one(jobs: Jobs) -> None:
+def test_logs_shows_both_streams_or_one(jobs: Jobs) -> None:
     job = jobs.begin("--", "sh", "-c", "echo out; echo err >&2")
     job.wait()
     assert jobs.call("logs", job.id).out == b"out\nerr\n"

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from typing import Any
 
 from tests.support.jobs import Jobs
+from unhang.core.diagnosis import causes
 from unhang.core.diagnosis.verdict import HUNG
+from unhang.jobs.diagnose import diagnose_until
 from unhang.jobs.handle import Job
 from unhang.jobs.late_diagnosis import LateDiagnosis
 from unhang.store.layout import JobDir
@@ -38,3 +41,47 @@ def test_a_diagnosis_that_is_under_way_is_waited_for(jobs: Jobs) -> None:
         assert why.found == {"state": HUNG}
 
     asyncio.run(main())
+
+
+def test_one_that_never_comes_is_not_waited_for_beyond_a_second(jobs: Jobs) -> None:
+    async def main() -> None:
+        async def never(work: Callable[..., Any], /, *args: Any) -> Any:
+            del work, args
+            await asyncio.Event().wait()
+
+        why = LateDiagnosis(Job(JobDir(str(jobs.home), "abc")), 10.0, never)
+        why.poll(float("inf"))
+        await asyncio.wait_for(why.finish(), 2)
+        assert why.found is None
+        why.close()
+
+    asyncio.run(main())
+
+
+def test_a_busy_machine_has_the_time_for_two_slow_looks_before_the_wait_is_over(jobs: Jobs) -> None:
+    async def main() -> None:
+        given: list[float] = []
+
+        async def note(work: Callable[..., Any], /, *args: Any) -> Any:
+            del work
+            given.append(args[1])
+            return _Found()
+
+        for seconds, at_least in ((45.0, 3.0), (4.0, 3.0), (3.0, 1.3), (1.0, 0.6)):
+            over = time.monotonic() + seconds
+            why = LateDiagnosis(Job(JobDir(str(jobs.home), "abc")), seconds, note)
+            due = why.wake_at(float("inf"))
+            assert over - due >= at_least
+            assert due - (over - seconds) >= 0.3  # what a job does while it starts is no reason why it still runs
+            why.poll(due)
+            await why.finish()
+            assert why.found == {"state": HUNG}
+            assert given.pop() <= over  # both looks are to be over then
+
+    asyncio.run(main())
+
+
+def test_one_whose_time_is_over_already_still_says_why(jobs: Jobs) -> None:
+    job = jobs.begin("--", "sleep", "600")
+    found = diagnose_until(job.id, time.monotonic() - 60)
+    assert found.cause == causes.TIMER.name

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sqlite3
+import sys
 from pathlib import Path
 
 import pytest
 
+from tests.support.engine import wait_until
 from tests.support.jobs import STILL, Jobs, actor, over
+from unhang.jobs.report import report_of
 from unhang.store.history import History, Run
 from unhang.testing.liveness import RollCall
 
@@ -63,6 +67,20 @@ def test_a_secret_in_the_command_of_a_process_is_masked_in_a_diagnosis_and_among
     assert b"left running" in done.err
     assert SECRET.encode() not in done.err
     assert SECRET.encode() not in _kept(jobs.home, but="job.json")
+
+
+def test_a_secret_in_what_a_job_asks_is_masked_where_its_reason_is_told(jobs: Jobs) -> None:
+    says = f"{shlex.quote(sys.executable)} -m unhang beat 'next: push --token={SECRET}'"
+    asks = ["sh", "-c", f"{says}; printf 'Deploy with --token={SECRET}? '; read answer"]
+    job = jobs.begin("--stdin", "pipe", "--idle", "8", "--", *asks)
+    wait_until(lambda: "--token=" in jobs.call("needs").out.decode(), "it asks")
+    told = b"".join(jobs.call(name, job.id).out for name in ("diagnose", "status", "events")) + jobs.call("needs").out
+    assert told.count(b"***") >= 4
+    assert SECRET.encode() not in told
+    assert job.wait(60).status == "timeout"
+    report = report_of(job)
+    assert "--token=***" in report.suggestions[0]
+    assert SECRET not in "".join([report.command, report.reason, report.message, *report.suggestions])
 
 
 def test_a_history_of_before_is_masked_once(tmp_path: Path) -> None:

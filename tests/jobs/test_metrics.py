@@ -165,7 +165,8 @@ def test_the_mode_of_a_textfile_is_set_where_no_other_user_can_put_a_link(tmp_pa
     assert subprocess.run(words, capture_output=True, text=True, check=True).stdout.split() == ["int"]
 
 
-def test_a_process_that_is_stopped_while_it_counts_holds_up_neither_a_scrape_nor_gc(jobs: Jobs) -> None:
+@pytest.mark.slow
+def test_a_scrape_and_gc_go_on_while_another_process_keeps_the_lock_of_the_totals(jobs: Jobs) -> None:
     jobs.call("run", "--", "true")
     assert metrics(jobs)[SUCCESS] == 1
     jobs.call("run", "--", "true")

@@ -146,3 +146,11 @@ def test_wrong_usage_is_one_line_and_exit_code_2(jobs: Jobs) -> None:
     for words in _WRONG:
         jobs.refused(*(job.id if word == "JOB" else word for word in words), code=2)
     assert len(jobs.jobs()) == 1
+
+
+def test_where_the_records_have_no_place_it_is_said_how_to_name_another(jobs: Jobs) -> None:
+    del jobs.env["UNHANG_HOME"]
+    jobs.env.pop("XDG_STATE_HOME", None)
+    for home in ("/proc", "/dev/null"):
+        jobs.env["HOME"] = home
+        assert "UNHANG_HOME" in jobs.refused("run", "--", "true")

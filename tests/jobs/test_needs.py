@@ -19,6 +19,7 @@ def test_a_prompt_is_listed_with_the_command_that_answers_it(jobs: Jobs) -> None
     assert (need["jobId"], need["name"], need["needs"]["kind"]) == (job.id, "ask", "input")
     assert "Go on?" in need["needs"]["why"]
     assert f"unhang send ask {need['needs']['answers']}\n" in jobs.call("needs").out.decode()
+    assert "unhang send ask TEXT" in jobs.call("diagnose", "ask").out.decode(), "its advice can be pasted, too"
     program, *words = shlex.split(need["needs"]["command"].replace("ANSWER", "yes"))
     assert program == "unhang"
     assert jobs.call(*words).code == 0

@@ -49,11 +49,11 @@ def local_zone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.usefixtures("local_zone")
 def test_times_are_local_have_the_date_of_another_day_and_are_utc_if_asked_for() -> None:
     at = datetime(2026, 1, 2, 18, 29, 59, tzinfo=UTC).timestamp()  # a second before midnight here
-    assert times.shown(at, utc=False) == "2026-01-02 23:59:59"
-    assert times.shown(at, utc=True) == "2026-01-02 18:29:59Z"
-    assert times.shown(at, utc=False, now=at) == "23:59:59"
-    assert times.shown(at, utc=False, now=at + 1) == "2026-01-02 23:59:59", "the day is another here"
-    assert times.shown(at, utc=True, now=at + 1) == "18:29:59Z", "and the same there"
+    assert times.format_time(at, utc=False) == "2026-01-02 23:59:59"
+    assert times.format_time(at, utc=True) == "2026-01-02 18:29:59Z"
+    assert times.format_time(at, utc=False, now=at) == "23:59:59"
+    assert times.format_time(at, utc=False, now=at + 1) == "2026-01-02 23:59:59", "the day is another here"
+    assert times.format_time(at, utc=True, now=at + 1) == "18:29:59Z", "and the same there"
     assert times.with_age("2026-01-02T18:29:59.000Z", utc=False, now=at + 60) == "2026-01-02 23:59:59 (1m ago)"
     assert times.with_age(None, utc=False, now=at) == ""
 
@@ -133,6 +133,9 @@ def test_the_list_says_why_and_when_it_ends_and_can_be_narrowed(jobs: Jobs) -> N
     assert len(jobs.said("ps", "--status", "error")) == 2
     assert len(jobs.said("ps", "--status", "ended")) == 3
     assert len(jobs.said("ps", "--status", "success")) == 1
+    for word, status in {"done": "success", "failed": "error", "timed out": "timeout", "timed-out": "timeout"}.items():
+        assert jobs.call("ps", "-q", "--status", word).out == jobs.call("ps", "-q", "--status", status).out
+    assert jobs.call("ps", "--status", "nonsense").code == 2
     assert len(jobs.said("ps", "--all", "--label", "a=b")) == 1
     assert len(jobs.said("ps", "--all", "--limit", "2")) == 2
     assert [row["jobId"] for row in jobs.said("ps", "--all", "--sort", "oldest")][-1] == live.id
@@ -326,6 +329,7 @@ def test_what_a_newcomer_asks_first_fits_the_terminal_by_words(jobs: Jobs, colum
         assert words[0] != "events" or " ".join(shown).split() == jobs.call(*words).out.decode().split(), (
             "no word is broken"
         )
+    assert _on_a_terminal(jobs, 20, "needs")[0].startswith("asks: "), "nothing stands above it"
     shown = _on_a_terminal(jobs, 80, "policy", "explain", "make")
     assert max(map(len, shown)) <= 80
     assert " ".join(shown).split() == jobs.call("policy", "explain", "make").out.decode().split(), "no word is broken"

@@ -19,7 +19,9 @@ from tests.support.jobs import STILL, Jobs, keeper_of, wait_until
 from tests.support.streams import put_bad_ends
 from unhang.core.overview import counts
 from unhang.core.values import moment
+from unhang.jobs.end_time import ask_keeper
 from unhang.jobs.overview import Change, Overview, Snapshot, TrackedJob
+from unhang.procs.identity import start_time
 from unhang.procs.linux.usage import usage_below
 from unhang.store.layout import JobDir
 from unhang.store.session_log import SessionLog
@@ -174,8 +176,50 @@ def test_usage_counts_everything_below_a_process_and_not_the_process_itself(jobs
     job = jobs.begin(*STILL, "--", "sh", "-c", "sleep 100 & sleep 100 & wait")
     keeper, _ = keeper_of(job.place)
     wait_until(lambda: usage_below([keeper.pid])[keeper.pid].processes == 3, "the shell and its two children")
+    assert usage_below([keeper.pid])[keeper.pid].start == start_time(keeper.pid)
     assert usage_below([]) == {}
     assert usage_below([1 << 30]) == {}
+
+
+def test_a_keeper_that_was_seen_to_use_something_lives_and_one_that_got_its_number_does_not(jobs: Jobs) -> None:
+    job = jobs.begin(*STILL, "--", "sleep", "100")
+    keeper, _ = keeper_of(job.place)
+    tracked = TrackedJob(job.place)
+    tracked.read()
+    used = usage_below([keeper.pid])[keeper.pid]
+    tracked.used(1000.0, used.replace(start=f"{start_time(keeper.pid)}0"))
+    tracked.used(1000.0, used.replace(start=""))  # it is dead and not waited for
+    assert not tracked.lived(1000.0)
+    tracked.used(1000.0, used)
+    assert tracked.lived(1001.0)
+    assert not tracked.lived(1060.0)
+
+
+def test_what_a_dead_process_uses_does_not_say_that_it_lives() -> None:
+    dead = os.posix_spawn("/bin/true", ["true"], {})
+    try:
+        os.waitid(os.P_PID, dead, os.WEXITED | os.WNOWAIT)
+        assert usage_below([dead])[dead].start == ""
+    finally:
+        os.waitpid(dead, 0)
+
+
+def test_a_keeper_that_says_what_the_events_say_changes_no_entry(jobs: Jobs) -> None:
+    job = jobs.begin("--idle", "1h", "--hard", "2h", "--", "sleep", "100")
+    tracked = TrackedJob(job.place)
+    tracked.read()
+    shown = tracked.entry()
+    said = ask_keeper(job.place)
+    assert said is not None
+    assert said.at is not None
+    assert not tracked.told_end(tracked.seq, said, shown)
+    assert tracked.entry() == shown
+    for other in (said.replace(at=said.at + 10), said.replace(at=None)):
+        again = TrackedJob(job.place)
+        again.read()
+        assert not again.told_end(again.seq - 1, other, shown), "it was asked before the last event"
+        assert again.told_end(again.seq, other, shown)
+        assert again.entry()["clocks"] != shown["clocks"]
 
 
 def test_only_the_newest_that_have_ended_are_shown(jobs: Jobs) -> None:

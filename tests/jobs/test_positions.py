@@ -15,7 +15,7 @@ from unhang.core.limit_request import LimitRequest
 from unhang.jobs.handle import Job
 from unhang.jobs.request import prepare
 from unhang.jobs.start import start
-from unhang.store.output import OutputPiece, OutputStore, gap_line, kept, pieces
+from unhang.store.output import OutputPiece, OutputStore, gap_line, pieces, read_kept
 from unhang.store.output_reader import laid_out, read
 
 _BUDGET = 64 << 10
@@ -95,7 +95,7 @@ def test_whatever_is_written_reads_back_right_at_any_moment(writes: list[int], b
             assert store.total == at
             assert store.tail() == whole[:at][-(64 << 10) :]
         store.finish()
-        data, _ = kept(path)
+        data, _ = read_kept(path)
         assert len(data) <= budget + len(gap_line(10**6))
         if at <= budget:
             assert data == whole

@@ -16,6 +16,8 @@ import pytest
 import unhang
 from tests.support.jobs import Jobs
 from unhang import errors
+from unhang.core.limit_request import LimitRequest
+from unhang.jobs.request import prepare
 from unhang.testing.liveness import PATIENCE
 
 # in a program of its own: the pools of a process leave helpers behind that end with it
@@ -97,7 +99,7 @@ def test_lines_come_as_they_are_printed_and_the_last_one_needs_no_end() -> None:
         list(job.lines("stdin"))
 
 
-def test_lines_for_asyncio() -> None:
+def test_an_event_loop_reads_the_lines_of_a_job() -> None:
     async def play() -> list[str]:
         job = await unhang.astart(["sh", "-c", "echo one; echo two; echo three"])
         return [line async for line in job.alines(timeout=PATIENCE)]
@@ -144,6 +146,21 @@ def test_a_command_that_never_ends_gets_a_stall_notice_in_the_foreground(jobs: J
         assert json.loads(ended.out)["limits"]["stallMs"] == {"value": value, "source": source}
     left = jobs.begin("--hard", "600", *line)
     assert left.cancel(force=True).limits["stallMs"] == {"value": None, "source": "policy:server"}
+
+
+@pytest.mark.parametrize("command", [["vim"], ["nano", "file"], ["/usr/bin/vim", "file"], ["sh", "-c", "cd /; vim x"]])
+def test_an_editor_that_no_person_can_reach_has_an_end(command: list[str]) -> None:
+    for prepared in (prepare(command, stdin="null", foreground=False), prepare(command, foreground=True)):
+        assert (prepared.spec.limits.idle, prepared.spec.limits.hard) == (300, 1200)
+    assert prepare(command, stdin="null", asked=LimitRequest(hard=3600.0)).spec.limits.hard == 3600
+
+
+@pytest.mark.parametrize(
+    "options", [{"pty": True}, {"attended": True}, {"stdin": "pipe"}, {"asked": LimitRequest(category="session")}]
+)
+def test_an_editor_that_a_person_can_reach_has_none(options: dict[str, Any]) -> None:
+    assert prepare(["vim"], **options).spec.limits.hard is None
+    assert prepare(["erl", "-noshell"], stdin="null", foreground=False).spec.limits.hard is None, "it needs no person"
 
 
 def test_the_environment_sets_the_stall_time_where_nobody_else_does(
@@ -270,3 +287,23 @@ def test_the_help_begins_with_what_people_use() -> None:
     first = text.index("PACKAGE CONTENTS")
     for name in ("unhang.run(", "unhang.arun(", "unhang.start(", "job.lines(", "job.wait(", "check()"):
         assert 0 <= text.index(name) < first
+
+
+@pytest.mark.parametrize("command", [None, 7, ["ls", 3], ["ls", None]])
+def test_what_is_no_list_of_words_is_refused_before_anything_is_started(command: Any) -> None:
+    before = unhang.list_jobs(all=True)
+    for function in (unhang.run, unhang.start):
+        with pytest.raises(unhang.UsageError):
+            function(command)
+    assert unhang.list_jobs(all=True) == before
+
+
+def test_words_may_be_paths_and_bytes() -> None:
+    result = unhang.run([b"printf", "%s %s", b"caf\xe9", Path("/tmp")])
+    assert unhang.job(result.job_id).kept("stdout") == b"caf\xe9 /tmp"
+
+
+def test_an_option_that_is_nearly_right_is_named() -> None:
+    options: dict[str, Any] = {"idel": "3s"}
+    with pytest.raises(TypeError, match="did you mean idle"):
+        unhang.run(["true"], **options)

@@ -88,7 +88,7 @@ def test_gc_lets_the_oldest_go_by_number_and_never_a_running_one(jobs: Jobs, rol
     assert running.ping()["ok"] is True
 
 
-def test_gc_by_age_and_by_size(jobs: Jobs) -> None:
+def test_gc_removes_by_age_and_by_size(jobs: Jobs) -> None:
     small, large = _ended(jobs), _ended(jobs, size=100_000)
     assert jobs.said("gc")["removed"] == []
     assert jobs.said("gc", "--age", "1h", "--bytes", "1M")["removed"] == []

@@ -26,6 +26,24 @@ def test_waiting_for_several_fails_if_any_failed_and_says_which(jobs: Jobs) -> N
     assert jobs.call("wait", bad.id) == (7, b"", b"")
 
 
+def test_waiting_for_a_label_counts_the_jobs_that_have_ended_and_no_other(jobs: Jobs) -> None:
+    bad = over(jobs.begin("--label", "run=1", "--", "sh", "-c", "exit 7"))
+    jobs.begin("--label", "run=2", "--", "sh", "-c", "exit 9")
+    held = jobs.begin("--label", "run=1", "--stdin", "pipe", "--", "sh", "-c", "read line")
+    assert jobs.call("wait", "--label", "run=1", "--timeout", "0.2").code == 124
+    assert jobs.call("send", held.id, "on").code == 0
+    done = jobs.call("wait", "--label", "run=1")
+    assert done.code == 7
+    assert bad.id in done.err.decode()
+    assert held.id not in done.err.decode()
+    assert jobs.call("wait", "--label", "run=2", "--json").code == 9
+    around = jobs.begin("--label", "run=3", "--", *jobs.command("wait", "--label", "run=3"))
+    assert over(around).result().exit_code == 2, "it does not wait for itself"
+    jobs.refused("wait", "--label", "run=4", code=2)
+    jobs.refused("wait", "--label", "run=1", bad.id, code=2)
+    jobs.refused("wait", code=2)
+
+
 def test_every_job_is_cancelled_with_proof_of_what_was_left(jobs: Jobs) -> None:
     ended = [jobs.begin(*SLEEPS) for _ in range(3)]
     done = jobs.call("cancel", "--all")

@@ -10,8 +10,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.support.engine import read_line
 from tests.support.jobs import STILL, Jobs, actor, check_log, keeper_of, over, wait_until
+from unhang.jobs.listing import list_jobs
+from unhang.jobs.request import prepare
+from unhang.jobs.start import start
 from unhang.store import files
 from unhang.testing.liveness import PATIENCE, Process, RollCall
 
@@ -114,7 +119,7 @@ def test_the_record_says_what_was_asked_and_is_private(jobs: Jobs, tmp_path: Pat
         assert path.stat().st_mode & 0o077 == 0, path
 
 
-def test_stdin_from_a_file_and_from_nothing(jobs: Jobs, tmp_path: Path) -> None:
+def test_stdin_is_a_file_where_one_is_named_and_nothing_otherwise(jobs: Jobs, tmp_path: Path) -> None:
     (tmp_path / "input").write_text("from a file\n")
     assert jobs.begin("--stdin", f"@{tmp_path / 'input'}", "--", "cat").wait().stdout == "from a file\n"
     typed = jobs.call("start", "--", "cat", stdin=subprocess.PIPE)  # whoever types next does not type into the job
@@ -148,3 +153,11 @@ def test_a_stopped_starter_does_not_hold_the_job_up(jobs: Jobs, roll: RollCall) 
     assert job.wait().ok
     held.send(signal.SIGCONT)
     assert jobs.finish(starter).code == 0
+
+
+def test_a_job_of_the_foreground_is_not_started_to_outlive_its_caller(jobs: Jobs) -> None:
+    """Its end is tied to the connection: it would be cancelled as soon as `start` returns."""
+    with pytest.raises(ValueError, match="foreground=False"):
+        start(prepare(["true"]))
+    assert list_jobs(str(jobs.home)) == []
+    assert start(prepare(["true"], foreground=False)).wait(PATIENCE).ok

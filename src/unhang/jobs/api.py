@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TypedDict
 
-from unhang.core.limit_request import read_duration, read_limits
+from unhang.core.limit_request import LIMIT_NAMES, read_duration, read_limits
 from unhang.jobs import run as foreground
 from unhang.jobs import start as background
 from unhang.jobs.callbacks import Callbacks
@@ -21,9 +21,7 @@ if TYPE_CHECKING:
     from unhang.core.limit_request import Duration
     from unhang.core.result import Result
     from unhang.jobs.callbacks import Callback
-
-
-_LIMITS = ("idle", "hard", "stall", "warn", "grace", "liveness", "on_hung", "category", "timeout_sec")
+    from unhang.jobs.request import Command
 
 
 class Options(TypedDict, total=False):
@@ -54,11 +52,15 @@ class Options(TypedDict, total=False):
     on_timeout: Callback | None  # called when a limit has fired
 
 
-def _prepared(command: str | Sequence[str], options: Options, *, foreground: bool) -> Prepared:
+def _prepared(command: Command, options: Options, *, foreground: bool) -> Prepared:
     unknown = set(options) - set(Options.__annotations__)
     if unknown:
-        raise TypeError(f"unknown option: {', '.join(sorted(unknown))}")
-    request = read_limits({name: options[name] for name in _LIMITS if name in options})  # type: ignore[literal-required]
+        from difflib import get_close_matches  # rarely needed
+
+        close = [meant for name in sorted(unknown) for meant in get_close_matches(name, Options.__annotations__, 1)]
+        meant = f"; did you mean {', '.join(close)}?" if close else ""
+        raise TypeError(f"unknown option: {', '.join(sorted(unknown))}{meant}")
+    request = read_limits({name: options[name] for name in LIMIT_NAMES if name in options})
     return prepare(
         command,
         shell=options.get("shell", False),
@@ -93,7 +95,7 @@ def _input(options: Options) -> bytes | None:
     return given.encode() if isinstance(given, str) else given
 
 
-def run(command: str | Sequence[str], **options: Unpack[Options]) -> Result:
+def run(command: Command, **options: Unpack[Options]) -> Result:
     """Run one command, watched and bounded; its result, whatever happened. Nothing of it is left running.
 
     `idle`, `hard`, `stall`, `warn`, `grace`: seconds, "5m", a timedelta, or "off"; by default the policy's. `env` adds
@@ -103,12 +105,12 @@ def run(command: str | Sequence[str], **options: Unpack[Options]) -> Result:
     return foreground.run(_prepared(command, options, foreground=True), _input(options), _callbacks(options))
 
 
-async def arun(command: str | Sequence[str], **options: Unpack[Options]) -> Result:
+async def arun(command: Command, **options: Unpack[Options]) -> Result:
     """Do what `run` does, without blocking the event loop. Cancelling the task ends the job."""
     return await foreground.arun(_prepared(command, options, foreground=True), _input(options), _callbacks(options))
 
 
-def start(command: str | Sequence[str], **options: Unpack[Options]) -> Job:
+def start(command: Command, **options: Unpack[Options]) -> Job:
     """Start a job that outlives this process; returns when it has been started. Options as for `run`.
 
     `stdin="pipe"` or `pty=True` lets `job.send()` write to it. `on_event`, `on_warning` and `on_timeout` are called
@@ -117,7 +119,7 @@ def start(command: str | Sequence[str], **options: Unpack[Options]) -> Job:
     return _begin(_prepared(command, options, foreground=False), options)
 
 
-async def astart(command: str | Sequence[str], **options: Unpack[Options]) -> Job:
+async def astart(command: Command, **options: Unpack[Options]) -> Job:
     """Do what `start` does, without blocking the event loop."""
     import asyncio
 

@@ -7,6 +7,7 @@ not enough: the parent is watched, and where the parent is such a wrapper, its p
 from __future__ import annotations
 
 import os
+import select
 
 from unhang.procs import identity
 from unhang.procs.process_handle import open_process
@@ -16,6 +17,13 @@ WRAPPERS = frozenset(
     {"sh", "bash", "dash", "zsh", "npx", "npm", "npm exec", "uv", "uvx", "pipx", "env", "timeout", "nohup", "stdbuf"}
 )
 _MOST = 8
+
+
+def hung_up(fd: int) -> bool:
+    """Return whether the other end of a pipe, a connection or a terminal is closed."""
+    poll = select.poll()
+    poll.register(fd, 0)
+    return bool(poll.poll(0))
 
 
 def open_client() -> list[int] | None:

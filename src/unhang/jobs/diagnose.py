@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import time
 
+from unhang.core.plain_text import screen_of
 from unhang.core.spec import AGENT
 from unhang.core.values import mapping_of, text_of
 from unhang.errors import ControlError, UnhangError
@@ -15,6 +17,8 @@ from unhang.procs.process_handle import wait_for_end
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from unhang.core.diagnosis.samples import FullSample
     from unhang.core.diagnosis.verdict import Diagnosis
     from unhang.jobs.handle import Job
@@ -22,6 +26,12 @@ if TYPE_CHECKING:
 
 # Between the two looks: long enough for a poll loop of a second to show itself twice.
 WINDOW = 2.0
+# Where the time is short: what a loop does still shows itself.
+_SHORTEST = 0.3
+# The second look takes as long as the first one or longer, and who asked looks once more, for the rest of its answer.
+_AGAIN = 2.5
+# A tool may be started so long before its agent says so.
+_BEFORE_WORD = 2.0
 
 
 def diagnose_job(name: str, window: float = WINDOW) -> Diagnosis:
@@ -29,10 +39,26 @@ def diagnose_job(name: str, window: float = WINDOW) -> Diagnosis:
 
     Of an agent its driver knows more than the kernel shows.
     """
-    from unhang.core.diagnosis import agents
-
     job = attach(state_home(), name)
-    seen = diagnose_tree(job, window)
+    return _with_agent(job, *look_twice(job, window))
+
+
+def diagnose_until(name: str, moment: float) -> Diagnosis:
+    """Diagnose a running job as `diagnose_job` does, and be done at a moment of the monotonic clock.
+
+    The second look is expected to take as long as the first: where looks are slow, they are less far apart.
+    """
+    job = attach(state_home(), name)
+    return _with_agent(job, *look_twice(job, WINDOW, until=moment))
+
+
+def _with_agent(job: Job, before: FullSample, after: FullSample) -> Diagnosis:
+    """Return what the kernel shows of a job together with what the driver of its agent knows."""
+    from unhang.core.diagnosis import agents
+    from unhang.core.diagnosis.part import diagnose_part
+    from unhang.core.diagnosis.rules import diagnose
+
+    seen = diagnose(before, after)
     spec = job.spec
     view = job.view()
     told = view.diagnosis_at(clock.wall()) if view.in_doubt else None
@@ -40,7 +66,9 @@ def diagnose_job(name: str, window: float = WINDOW) -> Diagnosis:
         since = view.last_activity_at or view.started_at
         silent = max(0.0, clock.wall() - clock.parse(since)) if since else 0.0
         asks = text_of(view.needs_input, "prompt")
-        return agents.of_driven_agent(seen, told, view.doing, silent, asks=asks)
+        began = _tool_began(job, view.doing)
+        tool = None if began is None else diagnose_part(before, after, began)
+        return agents.of_driven_agent(seen, told, view.doing, silent, tool=tool, asks=asks)
     if mapping_of(spec, "labels").get("acp") == "proxy":
         return agents.of_proxied_agent(seen, told)
     return seen
@@ -52,18 +80,38 @@ def is_of_agent(name: str) -> bool:
     return spec.get("kind") == AGENT or mapping_of(spec, "labels").get("acp") == "proxy"
 
 
-def diagnose_tree(job: Job, window: float = WINDOW) -> Diagnosis:
-    """Return what the kernel alone shows of a running job."""
-    from unhang.core.diagnosis.rules import diagnose
+def _tool_began(job: Job, doing: dict[str, Any] | None) -> float | None:
+    """When the tool began that an agent is at, by the clock of this boot; None: it is at none."""
+    from unhang.core import events as ev
+    from unhang.core.values import moment, number
 
+    if doing is None or doing.get("phase") not in ev.AT_WORK or (said := moment(doing.get("ts"))) is None:
+        return None
+    said -= (number(doing.get("ageMs")) or 0.0) / 1000 + _BEFORE_WORD
+    # a process from before the agent was ready is the agent, and no tool
+    phases = [(event.get("phase"), event.get("ts")) for event in job.events() if event.get("type") == ev.AGENT]
+    ready = next((at for at, (phase, _) in enumerate(phases) if phase not in ("starting", "warning")), 0)
+    starts = [moment(ts) or 0.0 for phase, ts in phases[:ready] if phase == "starting"]
+    return clock.monotonic() - max(0.0, clock.wall() - max([said, *starts]))
+
+
+def look_twice(job: Job, window: float = WINDOW, *, until: float | None = None) -> tuple[FullSample, FullSample]:
+    """Return what the kernel alone shows of a running job, in two looks that are `window` seconds apart.
+
+    `until`: a moment of the monotonic clock at which it has to be known, whatever the window.
+    """
     if job.ended():
         message = (job.view().outcome or {}).get("message", "")
         raise UnhangError(f"job {job.id} has ended: {message}")
     if where := reconcile.whereabouts(job.place):
         raise UnhangError(f"job {job.id} runs elsewhere ({where}): diagnose it there")
+    began = time.monotonic()
     before = _look(job)
-    wait_for_end(int(job.spec["keeper"]["pid"]), window)
-    return diagnose(before, _look(job))
+    if until is not None:
+        now = time.monotonic()
+        window = max(_SHORTEST, until - now - _AGAIN * (now - began))
+    wait_for_end(_keeper_of(job), window)
+    return before, _look(job)
 
 
 def diagnose_process(pid: int, window: float = WINDOW) -> Diagnosis:
@@ -107,13 +155,20 @@ def stacks_of(diagnosis: Diagnosis) -> list[Stack]:
     return stacks([line.pid for line in diagnosis.processes if line.state not in ("Z", "X")])
 
 
+def _keeper_of(job: Job) -> int:
+    keeper = reconcile.process_named(reconcile.keeper_of(job.spec), "pid", "start")
+    if keeper is None:
+        raise UnhangError(f"job {job.id} cannot be diagnosed: its record (job.json) is missing or broken")
+    return keeper.pid
+
+
 def _look(job: Job) -> FullSample:
     from unhang.core.diagnosis.samples import TerminalSettings
     from unhang.procs.sampler.full import full
 
     view = job.view()
-    screen = (job.tail("stderr", 2048) + job.tail("stdout", 2048)).encode("utf-8", "replace")
-    sample = full(int(job.spec["keeper"]["pid"]), screen=screen, leader=view.pid)
+    screen = screen_of([job.tail(name, 2048).encode("utf-8", "replace") for name in ("stderr", "stdout")])
+    sample = full(_keeper_of(job), screen=screen, leader=view.pid)
     sample = sample._replace(printed=job.printed("stdout") + job.printed("stderr"))
     if not job.spec.get("pty"):
         return sample

@@ -64,6 +64,12 @@ def next_end(place: JobDir, view: View) -> EndTime:
     return said if said is not None and said.limit in _LIMITS else _by_events(view)
 
 
+def hard_left(view: View) -> float | None:
+    """Return the seconds until the hard limit ends a running job, as its events say; None: it has no hard limit."""
+    length, begun = _limit(view, "hard"), values.moment(view.attempt_at)
+    return None if length is None or begun is None else max(0.0, begun + length / 1000 - clock.wall())
+
+
 def _by_events(view: View) -> EndTime:
     found: list[tuple[float, str]] = []
     for name, since in zip(_LIMITS, (view.last_activity_at, view.attempt_at), strict=True):

@@ -180,7 +180,7 @@ class Job:
 
     def kept(self, stream: str = "stdout") -> bytes:
         """Return everything that is kept of a stream; a line says how much is missing in the middle of a flood."""
-        return output.kept(self.place.stream(stream))[0]
+        return output.read_kept(self.place.stream(stream))[0]
 
     def tail(self, stream: str = "stdout", size: int = 64 << 10) -> str:
         """Return the last `size` bytes of a stream, as text."""

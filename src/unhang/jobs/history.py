@@ -8,7 +8,7 @@ an agent cannot teach its own limits.
 from __future__ import annotations
 
 from unhang.core import values, wording
-from unhang.core.events import EXITED
+from unhang.core.events import ELOST, ESPAWN, EXITED, error_code
 from unhang.core.policy import learn
 from unhang.core.policy.command_key import command_key
 from unhang.core.policy.retry import BREAKER, breaker
@@ -83,8 +83,13 @@ def summaries(home: str, text: str | None, directory: str | None, limit: int) ->
 
 
 def _task_of(home: str, job_id: str | None) -> str | None:
-    job = None if job_id is None or not layout.is_id(job_id) else records.job(JobDir(home, job_id))
-    return None if job is None or not job.get("agent") else command_line(job)
+    job = _record_of(home, job_id)
+    return command_line(job) if job.get("agent") else None
+
+
+def _record_of(home: str, job_id: str | None) -> dict[str, Any]:
+    """The record of the job of a run; empty: it is not known, or was removed."""
+    return {} if job_id is None or not layout.is_id(job_id) else records.job(JobDir(home, job_id)) or {}
 
 
 def runs_of(home: str, command: str, directory: str, count: int = 200) -> dict[str, Any]:
@@ -121,8 +126,7 @@ def runs_of(home: str, command: str, directory: str, count: int = 200) -> dict[s
 
 
 def _limits_of(home: str, job_id: str | None) -> dict[str, Any]:
-    job = None if job_id is None or not layout.is_id(job_id) else records.job(JobDir(home, job_id))
-    sources = values.mapping((job or {}).get("sources")) or {}
+    sources = values.mapping(_record_of(home, job_id).get("sources")) or {}
     found: dict[str, Any] = {}
     for name in ("hard", "idle"):
         limit = values.mapping(sources.get(f"{name}Ms")) or {}
@@ -148,7 +152,7 @@ def run_of(place: JobDir) -> Run | None:
     command, created = history_name(job), values.moment(job.get("createdAt"))
     if command is None or created is None:
         return None
-    if (last.get("error") or {}).get("code") in ("ESPAWN", "ELOST"):
+    if error_code(last) in (ESPAWN, ELOST):
         return None
     status = last.get("status") or "error"
     keeper = job.get("keeper") or {}

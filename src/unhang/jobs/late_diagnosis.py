@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from unhang.errors import UnhangError
-from unhang.jobs.diagnose import diagnose_job
+from unhang.jobs.diagnose import diagnose_until
 
 if TYPE_CHECKING:
     from unhang.jobs.handle import Job
@@ -15,11 +15,18 @@ if TYPE_CHECKING:
 
 # The time between the two looks; a wait with little time gets by with less.
 _WINDOW, _SHORT = 2.0, 0.5
-_SLACK = 0.4
+# How long before the end of the wait the second look is to be over.
+_SLACK = 0.25
+# How much earlier the first look begins than an idle machine needs. What a busy one takes for it, and for the code that
+# the first diagnosis of a process loads, is taken from the time between the looks.
+_AHEAD, _AHEAD_SHORT = 2.0, 1.0
+# A job that has just been started is loading its own code: what it does then is no reason why it still runs.
+_STARTS = 0.4
 # How long after it was found the caller may learn of it.
 _STEP = 0.1
-# How long the answer waits for one that a busy machine has not finished: without it, it would not say why.
-_LATE = 3.0
+# How long the answer waits for one that a busy machine has not finished: without it, it would not say why; with it, the
+# caller would wait longer than it was told.
+_LATE = 1.0
 
 
 class LateDiagnosis:
@@ -30,9 +37,12 @@ class LateDiagnosis:
         self.found: dict[str, Any] | None = None
         self._job = job
         self._in_thread = in_thread
-        self._window = _WINDOW if seconds >= 2 * _WINDOW else _SHORT
+        long = seconds >= 2 * _WINDOW
+        before = _SLACK + (_WINDOW + _AHEAD if long else _SHORT + _AHEAD_SHORT)
+        began = time.monotonic()
         self._task: asyncio.Task[None] | None = None
-        self._due = time.monotonic() + max(0.0, seconds - self._window - _SLACK)
+        self._due = began + max(min(_STARTS, seconds / 3), seconds - before)
+        self._over_by = began + seconds - _SLACK
         self._wanted = seconds > _SHORT
 
     def wake_at(self, otherwise: float) -> float:
@@ -48,7 +58,7 @@ class LateDiagnosis:
 
     async def _look(self) -> None:
         try:
-            found = await self._in_thread(diagnose_job, self._job.id, self._window)
+            found = await self._in_thread(diagnose_until, self._job.id, self._over_by)
         except (UnhangError, OSError, KeyError):
             return  # the job has ended meanwhile
         self.found = found.to_json()

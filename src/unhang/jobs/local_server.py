@@ -11,29 +11,37 @@ protocol does:
 - the number of strangers is bounded, in all and for each address; one more closes the oldest one, so that a client
   with a token, which it sends at once, always gets in
 - a connection that has not finished its TLS handshake counts as a stranger's, though uvicorn does not know of it yet
-- clients may hold half of the descriptors that this process may have; one more is closed
+- clients may hold half of the descriptors that this process may have, and a thousand at most; one more is closed
+- a peer that takes nothing of what is written to it for a while is closed: what waits for it is held in memory
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 import resource
 import socket
 import sys
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
 
+from uvicorn import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from unhang.core import plain_text
 from unhang.errors import UsageError
+from unhang.procs.peer_user import NO_USER, user_of_peer
 
 if TYPE_CHECKING:
     from uvicorn import Server
 
 # Seconds from the connection to the token; a client sends it with its first bytes.
 HEADER_PATIENCE = 10.0
+# A peer that takes nothing is closed after one to two times this many seconds.
+READER_PATIENCE = 30.0
 _STRANGERS = 64
 _OF_ONE_ADDRESS = 48
+_CLIENTS = 1000
 _KEY = "unhang.connection"
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
@@ -47,7 +55,7 @@ class ConnectionLimits:
         most = 1 << 16 if most == resource.RLIM_INFINITY else most
         self.most_strangers = max(4, min(_STRANGERS, most // 8))
         self.most_of_one = max(3, min(_OF_ONE_ADDRESS, most // 10))
-        self.most_clients = max(8, most // 2)
+        self.most_clients = max(8, min(_CLIENTS, most // 2))
         self._strangers: dict[LimitedConnection, None] = {}  # the oldest first
         self._clients: set[LimitedConnection] = set()
         self._accepted: dict[int, tuple[socket.socket, str]] = {}  # by descriptor, the oldest first
@@ -101,12 +109,18 @@ class ConnectionLimits:
 class LimitedConnection(H11Protocol):
     """A connection of uvicorn that ConnectionLimits may close."""
 
-    def __init__(self, limits: ConnectionLimits, patience: float, **given: Any) -> None:
+    def __init__(
+        self, limits: ConnectionLimits, patience: float, *, reader_patience: float = READER_PATIENCE, **given: Any
+    ) -> None:
         super().__init__(**given)
         self.address = ""
+        self._stranger: str | None = None
         self._limits = limits
         self._patience = patience
         self._overdue: asyncio.TimerHandle | None = None
+        self._reader_patience = reader_patience
+        self._left = 0  # what its peer had not taken at the last look, if it was held up by that
+        self._look: asyncio.TimerHandle | None = None
         self.app_state = {**self.app_state, _KEY: self}  # every request has it as scope["state"]
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -114,13 +128,49 @@ class LimitedConnection(H11Protocol):
         super().connection_made(transport)
         self.address = str((transport.get_extra_info("peername") or ("",))[0])
         self._overdue = self.loop.call_later(self._patience, self.drop)
+        self._look = self.loop.call_later(self._reader_patience, self._look_at_reader)
         self._limits.opened(self, transport.get_extra_info("socket").fileno())
+
+    def resume_writing(self) -> None:
+        """Note that the peer takes what is written. Called by the event loop."""
+        self._left = 0
+        super().resume_writing()
+
+    def _look_at_reader(self) -> None:
+        """Close a connection that is held up by its peer, if that has taken nothing since the last look.
+
+        One that is closing is held up, too: it waits for its peer to take the rest.
+        """
+        held_up = self.flow.write_paused or self.transport.is_closing()
+        left = self.transport.get_write_buffer_size() if held_up else 0
+        if left and left == self._left:
+            self.drop()
+            return
+        self._left = left
+        self._look = self.loop.call_later(self._reader_patience, self._look_at_reader)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the connection. Called by the event loop."""
+        if self._look is not None:
+            self._look.cancel()
         self._forget()
         self._limits.closed(self)
         super().connection_lost(exc)
+
+    def stranger(self) -> str:
+        """Return which other user of this machine holds the other end, in words; "": none, as far as it can be told.
+
+        Root may look at everything anyway, and forwards ports of other machines and containers. Who has closed its end
+        already needs no answer, and may be anyone; a peer that is not of this kernel (the other half of WSL) is there.
+        """
+        if self._stranger is None:
+            user = user_of_peer(self.transport.get_extra_info("socket"))
+            if user == NO_USER:
+                is_near = self.address.startswith("127.") or self.address in ("::1", "::ffff:127.0.0.1")
+                self._stranger = "a user that cannot be told" if is_near else ""
+            else:
+                self._stranger = "" if user in (None, 0, os.geteuid()) else f"the user with the id {user}"
+        return self._stranger
 
     def admit(self) -> None:
         """Let the connection stay: a request on it has shown the token."""
@@ -139,6 +189,34 @@ class LimitedConnection(H11Protocol):
             self._overdue = None
 
 
+def configured(app: Any, limits: ConnectionLimits, **more: Any) -> Config:
+    """Return how uvicorn serves an application of ours: few strangers, no words of its own, a short farewell.
+
+    `more`: what only this server wants.
+    """
+    return Config(
+        app,
+        http=cast("type[asyncio.Protocol]", partial(LimitedConnection, limits, HEADER_PATIENCE)),
+        ws="none",
+        backlog=limits.most_strangers,  # uvicorn also accepts this many in one go
+        log_level="error",
+        access_log=False,
+        timeout_graceful_shutdown=1,
+        **more,
+    )
+
+
+def in_address(host: str) -> str:
+    """Return a host as an address has it: one of IPv6 in brackets."""
+    return f"[{host}]" if ":" in host else host
+
+
+def stranger(scope: Any) -> str:
+    """Return which other user of this machine has sent this request, in words; "": none, as far as it can be told."""
+    connection = (scope.get("state") or {}).get(_KEY)
+    return connection.stranger() if isinstance(connection, LimitedConnection) else ""
+
+
 def admit(scope: Any) -> None:
     """Let the connection of this request stay: the request has shown the token."""
     connection = (scope.get("state") or {}).get(_KEY)
@@ -148,7 +226,7 @@ def admit(scope: Any) -> None:
 
 def hosts_of(host: str, port: int) -> frozenset[str]:
     """Return the accepted values of Host. A server on a wildcard address accepts only the names of loopback."""
-    names = {*LOOPBACK, host if ":" not in host else f"[{host}]"} - {"0.0.0.0", "[::]"}
+    names = {*LOOPBACK, in_address(host)} - {"0.0.0.0", "[::]"}
     return frozenset(f"{name}:{port}" for name in names)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 
-from unhang.core.spec import NAME, is_name
+from unhang.core.spec import JOB_NAME_RULE, NAME, is_name
 from unhang.errors import AmbiguousJob, NoSuchJob, UsageError
 from unhang.store import find, layout
 from unhang.store.layout import JobDir
@@ -25,7 +25,7 @@ def with_name(home: str, labels: Mapping[str, str] | None, name: str | None) -> 
     if name is None:
         return given
     if not is_name(name):
-        raise UsageError(f"not a name for a job: {name!r} (letters, digits and .-_, at most 40, a letter first)")
+        raise UsageError(f"not a name for a job: {name!r} ({JOB_NAME_RULE})")
     taken = [row for row in _named(home, name) if not row.final]
     if taken:
         raise UsageError(f"job {taken[0].id} runs under the name {name!r}: unhang restart {name}, or another name")

@@ -68,7 +68,7 @@ def list_needs(home: str, labels: dict[str, str] | None = None) -> list[Need]:
     found: list[Need] = []
     for row in list_jobs(home, labels=labels):
         place = JobDir(home, row.id)
-        need = unseen_ends.unseen(place, row.status, row.ended) if row.final else need_of(place)
+        need = unseen_ends.find_unseen_end(place, row.status, row.ended) if row.final else need_of(place)
         if need is not None:
             found.append(Need(row, need))
     return sorted(found, key=lambda need: (attention.urgency(need.attention), need.attention.since))

@@ -105,7 +105,7 @@ def _outlook(home: str, row: Row, ports: list[str], *, always_ask: bool, lasting
     if row.final:
         last = last_event(place.events) or {}
         why = "" if row.status == "success" and not last.get("leaked") else str(last.get("message", ""))
-        signal, needs = values.text(last.get("signal")), unseen_ends.unseen(place, row.status, row.ended)
+        signal, needs = values.text(last.get("signal")), unseen_ends.find_unseen_end(place, row.status, row.ended)
         return Outlook(
             row, needs, mask.one_line(why, _LINE), None, [], signal=signal, started=row.started, ran_ms=ran_ms(last)
         )

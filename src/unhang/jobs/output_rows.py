@@ -79,7 +79,7 @@ class OutputRows:
             if not data:
                 break
             last = at + len(data) >= piece.length
-            whole = rows.whole(data)
+            whole = rows.length_of_rows(data)
             last_entry = self._index[-1] if self._index else (0, -1, 0)
             if last_entry[1] != number or last_entry[2] < 0 or at - last_entry[2] >= _CHUNK:
                 self._index.append((row, number, at))
@@ -125,7 +125,7 @@ class OutputRows:
             if needle and needle not in data.lower():
                 continue  # most pieces of a long output: found out without looking at their rows
             for number, (_, row) in enumerate(rows.split(data), begin):
-                if number >= first and wanted in rows.shown(row).casefold():
+                if number >= first and wanted in rows.text_of_row(row).casefold():
                     found.append(number)
                     if len(found) >= MOST_FOUND:
                         return found
@@ -144,7 +144,7 @@ class OutputRows:
                 continue
             data = self._data(place)
             for each, (begin, row) in enumerate(rows.split(data), number):
-                yield each, OutputRow(found.position + position + begin, rows.shown(row))
+                yield each, OutputRow(found.position + position + begin, rows.text_of_row(row))
 
     def _data(self, place: int) -> bytes:
         """The bytes from one entry of the index to the next; none for a gap."""

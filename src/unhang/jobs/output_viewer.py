@@ -57,12 +57,12 @@ class OutputViewer:
 
     def _rows_of(self, job_id: str, stream: str) -> OutputRows:
         job = attach(self._home, job_id)
-        rows: OutputRows = kept(self._rows, (job.id, stream), lambda: OutputRows(job, stream), _KEPT)
+        rows: OutputRows = get_or_make(self._rows, (job.id, stream), lambda: OutputRows(job, stream), _KEPT)
         rows.refresh()
         return rows
 
 
-def kept(store: OrderedDict[Any, Any], key: Any, make: Callable[[], Any], most: int) -> Any:
+def get_or_make(store: OrderedDict[Any, Any], key: Any, make: Callable[[], Any], most: int) -> Any:
     """Return the value of a key, made if need be; beyond so many, the one that was not asked for longest is let go."""
     if key not in store:
         store[key] = make()

@@ -26,6 +26,7 @@ from unhang.core.overview import (
     entry_of,
     in_order,
     session_entry,
+    shown_command,
     unreadable_entry,
     usage_json,
 )
@@ -136,12 +137,14 @@ class TrackedJob:
         self.view = View()
         self.pulse = Pulse()
         self.record: dict[str, Any] = {}
+        self._command = "?"
         self.where = ""
         self.usual: Any = None
         self.usage: tuple[float, Usage] | None = None
         self.shown_usage: dict[str, Any] | None = None
         self.ports: list[str] = []
         self.ends: EndTime | None = None  # what its keeper has said since the last event
+        self._lived = -_KEEPERS  # when its keeper was seen to live
         self._heard = self._asked = 0.0
         self.unseen = False  # its end may still have to be looked at
         self._seq = self._position = 0
@@ -174,23 +177,27 @@ class TrackedJob:
 
     def wants_end(self, now: float) -> bool:
         """Return whether its keeper is to be asked when it ends: a moment after an event, then ever more rarely."""
-        limit = self.view.limits.get("idleMs") or {}
-        if self.keeper is None or self.pulse.stopping or values.number(limit.get("value")) is None:
-            return False
         if self._asked <= self._heard:
-            return now - self._heard >= _LULL
-        return now - self._asked >= max(_ENDS, (self._asked - self._heard) / 4)
+            due = now - self._heard >= _LULL
+        else:
+            due = now - self._asked >= max(_ENDS, (self._asked - self._heard) / 4)
+        if not due or self.keeper is None or self.pulse.stopping:
+            return False
+        limit = self.view.limits.get("idleMs") or {}
+        return values.number(limit.get("value")) is not None
 
     def asked_end(self, now: float) -> None:
         """Note that its keeper is asked now."""
         self._asked = now
 
-    def told_end(self, seq: int, said: EndTime | None) -> bool:
-        """Take what its keeper said after this event. True: a person would see the difference."""
+    def told_end(self, seq: int, said: EndTime | None, shown: Entry) -> bool:
+        """Take what its keeper said after this event. True: a person would see the difference to what is shown."""
         if said is None or seq != self._seq:
             return False
         before, self.ends = self.ends, said
-        if before is None or before.at is None or said.at is None:
+        if before is None:
+            return self._with_end(shown) != shown
+        if before.at is None or said.at is None:
             return before != said
         return abs(before.at - said.at) * 1000 > SAME_MS or before.limit != said.limit
 
@@ -200,6 +207,7 @@ class TrackedJob:
 
     def _know(self) -> None:
         self.record = records.job(self.place) or {}
+        self._command = shown_command(self.record)
         name = history_name(self.record)
         if name is not None:
             self.usual = profiles.read(self.place.home, command_key(name), self.record.get("cwd") or "")
@@ -219,8 +227,14 @@ class TrackedJob:
             return None
         return values.pid((self.record.get("keeper") or {}).get("pid"))
 
+    def lived(self, now: float) -> bool:
+        """Return whether its keeper was seen to live a moment ago."""
+        return now - self._lived < _KEEPERS
+
     def used(self, now: float, after: Usage) -> bool:
         """Take what its processes use now. True: a person would see the difference."""
+        if after.start and after.start == (self.record.get("keeper") or {}).get("start"):
+            self._lived = now
         at, before = self.usage or (now, None)
         self.usage = (now, after)
         shown = usage_json(before, after, now - at)
@@ -237,22 +251,25 @@ class TrackedJob:
             self.record,
             self.view,
             self.pulse,
+            command=self._command,
             where=self.where,
             profile=self.usual,
             unseen=self.unseen,
         )
         if not self.view.ended:
             entry["usage"], entry["ports"] = self.shown_usage, self.ports
-            self._show_end(entry)
+            return self._with_end(entry)
         return entry
 
-    def _show_end(self, entry: Entry) -> None:
+    def _with_end(self, entry: Entry) -> Entry:
+        """The entry with what its keeper has said of its end."""
         if self.ends is None:
-            return
+            return entry
         at, needs = self.ends.at, entry["attention"]
-        entry["clocks"] = clocks_told(entry["clocks"], None if at is None else at * 1000, self.ends.limit)
         if needs is not None and needs["endsAt"] is None and at is not None:
-            entry["attention"] = needs | {"endsAt": clock.rfc3339(at)}
+            needs = needs | {"endsAt": clock.rfc3339(at)}
+        told = clocks_told(entry["clocks"], None if at is None else at * 1000, self.ends.limit)
+        return entry | {"clocks": told, "attention": needs}
 
 
 class TrackedSession:
@@ -309,6 +326,7 @@ class Overview:
         self._watches: dict[int, str] = {}  # watch → id; "": the folder of jobs or of sessions
         self._watched: dict[str, int] = {}
         self._unborn: set[str] = set()
+        self._unseen: set[str] = set()  # those that ended badly and were not looked at so far
         self._broken: dict[str, str] = {}  # those that could not be read, and why
         self._unwatched: set[str] = set()
         self._rescan = True
@@ -462,6 +480,7 @@ class Overview:
     def _forget(self, each: str) -> None:
         self._unwatch(each)
         self._jobs.pop(each, None)
+        self._unseen.discard(each)
         self._sessions.pop(each, None)
 
     # --- reading --------------------------------------------------------------------------------------------
@@ -499,7 +518,9 @@ class Overview:
             return True
         if job.view.ended:
             self._unwatch(each)
-            job.unseen = unseen_ends.unseen(job.place, job.view.status, job.view.ended_at) is not None
+            job.unseen = unseen_ends.find_unseen_end(job.place, job.view.status, job.view.ended_at) is not None
+            if job.unseen:
+                self._unseen.add(each)
         return found
 
     def _check_keepers(self) -> set[str]:
@@ -527,7 +548,7 @@ class Overview:
             if session.dead(here):
                 session.end()
                 found.add(each)
-        running = [each for each, job in self._jobs.items() if not job.view.ended]
+        running = [each for each, job in self._jobs.items() if not job.view.ended and not job.lived(now)]
         if first:  # a caller that looks only once is told the truth
             return found | {each for each in running if self._is_lost(each)}
         self._keepers_due.extend(running)
@@ -587,9 +608,10 @@ class Overview:
         changed: set[str] = set()
         for place, seq, said in self._ends.take(_LULL) or ():
             tracked = self._jobs.get(place.id)
-            if tracked is not None and tracked.told_end(seq, said):
+            shown = self._entries.get(place.id)
+            if tracked is not None and shown is not None and tracked.told_end(seq, said, shown):
                 changed.add(place.id)
-        return {each for each in changed if each in self._entries}
+        return changed
 
     def _check_seen(self) -> set[str]:
         """Those whose bad end has been looked at, or is a day old: no event says so."""
@@ -598,12 +620,12 @@ class Overview:
             return set()
         self._seen_at = now
         found: set[str] = set()
-        for each, entry in self._entries.items():
-            job = self._jobs.get(each)
-            if job is not None and job.unseen and entry["endedAt"] is not None:
-                job.unseen = unseen_ends.awaits_look(job.place, job.view.status, job.view.ended_at)
-                if not job.unseen:
-                    found.add(each)
+        for each in [each for each in self._unseen if each in self._entries]:
+            job = self._jobs[each]
+            if not unseen_ends.awaits_look(job.place, job.view.status, job.view.ended_at):
+                job.unseen = False
+                self._unseen.discard(each)
+                found.add(each)
         return found
 
     def _let_go(self) -> set[str]:

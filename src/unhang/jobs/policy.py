@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from unhang.store import home as homes
 from unhang.store import policy_file
 
 TYPE_CHECKING = False
@@ -14,6 +15,11 @@ if TYPE_CHECKING:
 def find_policy(file: str | None, cwd: str) -> Policy:
     """Return the policy in `file`; without one, the policy that holds in the directory `cwd`. Raises UsageError."""
     return policy_file.find(file, cwd, os.environ)
+
+
+def untrusted_policies(cwd: str) -> dict[str, str]:
+    """Return each policy file that would hold in the directory `cwd` and is passed over, and what is said of it."""
+    return {path: homes.not_believed(path) for path in policy_file.untrusted(cwd, os.environ)}
 
 
 def stall_of_environment() -> float | None:

@@ -6,6 +6,7 @@ with this process, however that dies, until it is released.
 
 from __future__ import annotations
 
+from unhang.core.plural import several
 from unhang.errors import UsageError
 from unhang.jobs import reconcile, start
 from unhang.jobs.lease import Lease
@@ -47,7 +48,7 @@ class JobPool:
         self._started = {name: place for name, place in self._started.items() if not reconcile.settle(place)}
         if len(self._started) >= self._max_jobs:
             raise UsageError(
-                f"{len(self._started)} jobs of this server are running, which is the most it may have at once: "
+                f"{several(len(self._started), 'job')} of this server may run at once, and so many do: "
                 "wait for one of them, or cancel one"
             )
 

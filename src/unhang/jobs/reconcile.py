@@ -122,7 +122,10 @@ def settle(place: JobDir, *, birth: float = BIRTH) -> bool:
     if keeper_lives(job) or _is_hidden(place, job):
         _wake(guard)
         return has_ended(place)
-    if guard is not None and identity.is_alive(guard.pid, guard.start) and _wait_for(guard) and has_ended(place):
+    # A guard ends everything before it claims the log. What is claimed by now is written soon, or by a keeper that
+    # lives, and whose job has forged its record.
+    waits = guard is not None and identity.is_alive(guard.pid, guard.start) and not claim.is_claimed(place.events)
+    if guard is not None and waits and _wait_for(guard) and has_ended(place):
         return True
     return _recover(place, keeper_of(job))
 

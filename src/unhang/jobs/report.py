@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from unhang.core import wording
+from unhang.core import mask, wording
 from unhang.core.ci import JobReport
 from unhang.core.spec import command_line, name_of
 from unhang.errors import UsageError
@@ -20,15 +20,14 @@ def report_of(job: Job) -> JobReport:
         job_id=job.id,
         name=name_of(record.get("labels")),
         command=command_line(record),
-        directory=record.get("cwd") or "",
         status=result.status,
         state=wording.state(result.status, view.phase, exit_code=result.exit_code, signal=result.signal),
         exit_code=result.exit_code,
-        message=str((result.error or {}).get("message") or last.get("message") or ""),
+        message=mask.line(str((result.error or {}).get("message") or last.get("message") or "")),
         started=view.started_at,
         duration_ms=None if result.duration is None else result.duration * 1000,
-        reason=str((result.diagnosis or {}).get("reason") or "") if result.status != "success" else "",
-        suggestions=result.suggestions,
+        reason=mask.line(str((result.diagnosis or {}).get("reason") or "")) if result.status != "success" else "",
+        suggestions=[mask.line(hint) for hint in result.suggestions],
         stdout=result.stdout,
         stderr=result.stderr,
     )

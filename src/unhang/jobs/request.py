@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 
 from unhang.core.limit_request import LimitRequest
-from unhang.core.policy.resolve import resolve, with_stall_notice
+from unhang.core.policy.resolve import resolve, waits_for_no_person, with_stall_notice
 from unhang.core.record import Record
 from unhang.core.spec import (
     AGENT,
     COMMAND,
     INHERIT,
+    LARGEST_BUDGET,
     NULL,
     PIPE,
     JobSpec,
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 
     from unhang.core.policy.learn import Profile
     from unhang.core.policy.model import Category, Policy, Resolution
+
+    # a shell line, or the words of a command
+    Command = str | Sequence[str | bytes | os.PathLike[str]]
 
 STDIN_WORDS = (INHERIT, NULL, PIPE)
 _LABEL_LENGTH = 200
@@ -69,7 +73,7 @@ class AgentTask(Record):
 
 
 def prepare(
-    command: str | Sequence[str],
+    command: Command,
     *,
     shell: bool = False,
     cwd: str | os.PathLike[str] | None = None,
@@ -101,6 +105,8 @@ def prepare(
         stdin = PIPE  # a terminal can always be typed at; its end of file would be the first thing it reads
     if budget is not None and budget < 4096:
         raise UsageError(f"the output budget must be at least 4096 bytes: {budget}")
+    if budget is not None and budget > LARGEST_BUDGET:
+        raise UsageError(f"the output budget must be at most {LARGEST_BUDGET} bytes: {budget}")
     if policy is None or isinstance(policy, str):
         policy = find_policy(policy, folder)
     what = line if line is not None else argv
@@ -109,6 +115,10 @@ def prepare(
     known_as = history_name({"shown": shown, "agent": record, "shell": line, "argv": argv}) or argv
     by_itself = None if agent is None else agent.own_category(policy)
     resolution = resolve(what, policy, asked, lambda: past_runs(known_as, folder, policy), by_itself)
+    reached = pty or attended or stdin == PIPE or (asked is not None and asked.category is not None)
+    if not reached and waits_for_no_person(resolution, policy):
+        unknown = (asked or LimitRequest()).replace(category=policy.default)
+        resolution = resolve(what, policy, unknown, lambda: past_runs(known_as, folder, policy))
     if foreground and not attended and (asked is None or (asked.stall is None and asked.category is None)):
         resolution = with_stall_notice(resolution, policy)
     retries, note = _retries(known_as, folder, resolution.retry if retry is None else retry)
@@ -172,7 +182,7 @@ def _terminal() -> str | None:
         return None
 
 
-def _command(command: str | Sequence[str], shell: bool) -> tuple[list[str], str | None]:
+def _command(command: Command, shell: bool) -> tuple[list[str], str | None]:
     if isinstance(command, str):
         if not shell:
             raise UsageError("the command is one text: pass a list of words, or shell=True for a shell line")
@@ -182,7 +192,10 @@ def _command(command: str | Sequence[str], shell: bool) -> tuple[list[str], str 
     else:
         if shell:
             raise UsageError("a shell line is one text, not a list of words")
-        argv, line = [os.fspath(word) for word in command], None
+        try:
+            argv, line = [os.fsdecode(word) for word in command], None
+        except TypeError as error:
+            raise UsageError(f"a command is a list of words: {error}") from None
         if not argv or not argv[0]:
             raise UsageError("no command given")
     if any("\0" in word for word in argv):

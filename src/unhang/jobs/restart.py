@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from unhang.jobs.handle import Job
 
 
-def again(job: Job, env: Mapping[str, str]) -> Prepared:
+def prepare_again(job: Job, env: Mapping[str, str]) -> Prepared:
     """Return the job to be started in the place of this one, which must have ended.
 
     Its environment is that of the caller.

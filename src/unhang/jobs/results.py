@@ -64,7 +64,7 @@ def fold(place: JobDir, apply: Callable[[Event], None], *, synced_to: float | No
 
 def printed(place: JobDir, stream: str, view: View) -> Printed:
     """Return what is kept of one stream, its last part, and whether anything is missing."""
-    data, gap = output.kept(place.stream(stream))
+    data, gap = output.read_kept(place.stream(stream))
     tail = data if len(data) <= output.TAIL else plain_text.whole_start(data[-output.TAIL :])
     # of an ended job one file is left: it has all that was printed, or a line that says what is missing
     cut = gap or (view.status != "running" and len(data) != view.bytes.get(stream, len(data)))

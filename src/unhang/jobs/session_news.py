@@ -1,7 +1,7 @@
 """Follows the background jobs of one session of an agent, and tells what the session has not heard otherwise.
 
 Beside Claude Code it runs as long as the session (`follow`): a new job wakes it, and an event of one that it follows;
-between them it costs nothing. Codex asks by its hooks (`untold`).
+between them it costs nothing. Codex asks by its hooks (`take_news`).
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def follow(home: str, environ: Mapping[str, str], pid: int, tell: Callable[[str]
             wakeup.wait(min([thoroughly, *watched.due()]) - time.monotonic())
 
 
-def untold(home: str, environ: Mapping[str, str]) -> list[str]:
+def take_news(home: str, environ: Mapping[str, str]) -> list[str]:
     """Return what the agent of this session has not been told of its background jobs, a line each; now it has been."""
     found = []
     for name in sorted(find.all_ids(home)):

@@ -37,10 +37,10 @@ def session_of(home: str, session: str) -> dict[str, Any]:
         raise NoSuchJob(f"no such session: {session[:64]}")
     log = SessionLog(session, home)
     events = list(log.news(_MOST))
-    return described(session, events) | {"saved": _saved(log.folder)}
+    return describe_session(session, events) | {"saved": _saved(log.folder)}
 
 
-def described(session: str, events: list[Event]) -> dict[str, Any]:
+def describe_session(session: str, events: list[Event]) -> dict[str, Any]:
     """Return what these events say of a session: its entry, what the watcher saw and did, and the last of them."""
     view = SessionView()
     for event in events:

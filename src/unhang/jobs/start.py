@@ -77,6 +77,8 @@ def next_spare() -> None:
 
 def start(prepared: Prepared, data: bytes | None = None, launcher: Launcher | None = None) -> Job:
     """Start a job that outlives this process. Returns when it runs, or has failed to start (its result says so)."""
+    if prepared.spec.foreground:  # it would be cancelled with the connection
+        raise ValueError("a job that outlives this process is prepared with foreground=False")
     connection = launch(prepared, data, launcher)
     try:
         connection.wait_until_started()

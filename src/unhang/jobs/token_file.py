@@ -19,18 +19,16 @@ def token_path(name: str) -> str:
 
 def read_or_make(path: str) -> str:
     """Return the token in this file; a new one if there is no such file. StateError if the file cannot be trusted."""
-    try:
-        fd = files.open_plain(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
-    except FileExistsError:
-        return _read(path)
-    except OSError as error:
-        raise StateError(f"cannot write the token file {path}: {error.strerror}") from None
-    import secrets
+    if not os.path.lexists(path):
+        import secrets
 
-    token = secrets.token_urlsafe(32)
-    with open(fd, "w", encoding="ascii") as file:
-        file.write(token + "\n")
-    return token
+        token = secrets.token_urlsafe(32)
+        try:
+            if files.create_once(path, f"{token}\n".encode()):
+                return token
+        except OSError as error:
+            raise StateError(f"cannot write the token file {path}: {error.strerror}") from None
+    return _read(path)
 
 
 def _read(path: str) -> str:

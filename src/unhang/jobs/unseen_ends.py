@@ -40,7 +40,7 @@ def may_need_a_look(place: JobDir, row: Row) -> bool:
     return awaits_look(place, row.status, row.ended) and not (records.job(place) or {}).get("foreground", True)
 
 
-def unseen(place: JobDir, status: str, ended: str | None) -> Attention | None:
+def find_unseen_end(place: JobDir, status: str, ended: str | None) -> Attention | None:
     """Return what there is to look at of a job that has ended; None: nothing, or it was looked at."""
     if not awaits_look(place, status, ended):
         return None
