@@ -156,7 +156,7 @@ def test_kill_during_wait_from_eight_waiters(roll: RollCall) -> None:
     run(work())
 
 
-def test_limits_over_multi_byte_text() -> None:
+def test_an_output_limit_cuts_no_character_in_two() -> None:
     """13 bytes; the pure part is tested over any bytes."""
     wanted = {0: "", 1: "", 2: "", 3: "€", 9: "β€€", 10: "αβ€€", 11: "αβ€€", 12: "αβ€€", 13: "€αβ€€", None: "€αβ€€"}
 
@@ -177,7 +177,7 @@ def test_an_unknown_id_is_invalid_params() -> None:
     run(work())
 
 
-def test_a_shell_line_its_surroundings_and_both_streams_in_one(tmp_path: Path) -> None:
+def test_a_shell_line_has_its_surroundings_and_both_streams_are_one(tmp_path: Path) -> None:
     async def work() -> None:
         async with talk() as agent:
             got = await agent.do("surroundings", cwd=str(tmp_path))

@@ -75,11 +75,13 @@ def test_a_model_that_never_answers_is_told_and_the_turn_is_cancelled(
         editor.close()
 
 
-@pytest.mark.parametrize("name", ["claude", "gemini", "qwen"])
+@pytest.mark.parametrize("name", ["claude", "gemini", "qwen", "qwen, launched"])
 def test_an_agent_that_dies_is_named_with_its_job_and_its_last_words(
     jobs: Jobs, tmp_path: Path, fake: FakeModels, name: str
 ) -> None:
-    with behind(jobs, tmp_path, fake, name) as editor:
+    """A Qwen whose launcher has died says of its turn, as its last word, that it was cancelled."""
+    name, _, launched = name.partition(", ")
+    with behind(jobs, tmp_path, fake, name, launched=bool(launched)) as editor:
         prompt = editor.prompt("[[hang]]")
         wait_until(lambda: "hang" in fake.asked, "the model is asked", timeout=60)
         job = jobs.handle(jobs.job().id)
@@ -121,6 +123,25 @@ def test_a_silent_command_has_the_limit_of_a_tool_and_is_named(
         (ending,) = [text for text in editor.texts() if "[unhang]" in text]
         assert "limit 8s" in ending
         assert "bash silent.sh" in ending
+        editor.close()
+
+
+@pytest.mark.parametrize("name", ["gemini", "kimi", "opencode"])
+def test_a_silent_command_is_told_of_after_a_quarter_of_its_limit_and_not_after_the_stall_time(
+    jobs: Jobs, tmp_path: Path, fake: FakeModels, name: str
+) -> None:
+    """A command may well be quiet for a while; a model that is silent for so long is told of at once."""
+    with behind(jobs, tmp_path, fake, name, "--stall", "1", "--idle", "80", "--tool", "32", "--grace", "30") as editor:
+        (editor.cwd / "silent.sh").write_text("exec tail -f /dev/null\n")
+        prompt = editor.prompt("[[shell:bash silent.sh]]")
+        editor.until(lambda m: "silent.sh" in json.dumps(m) and "[unhang]" in json.dumps(m), "a notice that names it")
+        job = jobs.handle(jobs.job().id)
+        wait_until(lambda: any(e["phase"] == "stuck" for e in job.events()), "its keeper has heard of it", timeout=30)
+        stuck = next(event for event in reversed(job.events()) if event["phase"] == "stuck")
+        assert stuck["stallMs"] >= 8000
+        assert "tail [" in stuck["diagnosis"]["reason"], "not what the agent itself waits for"
+        editor.cancel()
+        assert editor.answer(prompt)["result"]["stopReason"] == "cancelled"
         editor.close()
 
 

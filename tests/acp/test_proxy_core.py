@@ -366,10 +366,33 @@ def test_a_call_is_in_flight_from_the_permission_on(option: str) -> None:
     params = {"sessionId": "s", "toolCall": {"toolCallId": "t", "title": "make"}, "options": options}
     talk.agent_said({"id": 7, "method": "session/request_permission", "params": params}, 1.0)
     talk.editor_said({"id": 7, "result": {"outcome": {"outcome": "selected", "optionId": option}}}, 5.0)
-    assert talk.is_busy("s") == (option == "yes")
+    assert (talk.busy_for("s", 50.0) is not None) == (option == "yes")
     assert talk._dues(talk._open["1"])["idle"] == 5.0 + ((CLOCKS.tool if option == "yes" else CLOCKS.idle) or 0.0)
     talk.agent_said(update("tool_call_update", toolCallId="t", status="completed"), 50.0)
-    assert not talk.is_busy("s")
+    assert talk.busy_for("s", 50.0) is None
+
+
+@pytest.mark.parametrize("by", ["no one", "the editor", "unhang"])
+def test_a_turn_that_no_one_has_cancelled_and_that_is_answered_so_is_noticed(by: str) -> None:
+    talk = begun()
+    if by == "the editor":
+        talk.editor_said({"method": "session/cancel", "params": {"sessionId": "s"}}, 1.0)
+    if by == "unhang":
+        assert talk.judge(CLOCKS.idle or 0.0).agent
+    answer = {"id": 1, "result": {"stopReason": "cancelled"}}
+    assert talk.is_cancelled_unasked(answer) is (by == "no one")
+    for other in ({"id": 1, "result": {"stopReason": "end_turn"}}, answer | {"id": 2}, answer | {"method": "x"}, None):
+        assert not talk.is_cancelled_unasked(other)
+
+
+def test_what_runs_since_before_a_prompt_was_not_started_by_its_tool() -> None:
+    """Nor is what was started long before the tool; an agent may be a little late to tell of it."""
+    talk = begun()
+    talk.agent_said(update("tool_call", toolCallId="t", title="make"), 0.5)
+    assert talk.busy_for("s", 10.0) == 10.0
+    talk.agent_said(update("tool_call_update", toolCallId="t", status="completed"), 11.0)
+    talk.agent_said(update("tool_call", toolCallId="u", title="make"), 30.0)
+    assert talk.busy_for("s", 40.0) == 12.0
 
 
 def test_time_in_which_the_proxy_did_not_run_does_not_count_as_silence() -> None:

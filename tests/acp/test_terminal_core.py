@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from unhang.acp import protocol as at
-from unhang.acp.protocol import Exit, IllegalTransition, Refused, ShownOutput, TerminalMachine, request_of, shown
+from unhang.acp.protocol import Exit, IllegalTransition, Refused, ShownOutput, TerminalMachine, cut_output, request_of
 from unhang.agents.base.jsonrpc_message import INVALID_PARAMS
 
 ENDS = st.sampled_from(sorted(at.ENDED)).map(lambda state: Exit(state, 0, None))
@@ -83,7 +83,7 @@ texts = st.text(st.sampled_from("aé€𝄞\n"), max_size=40).map(str.encode)
 @given(data=st.one_of(texts, st.binary(max_size=60)), limit=st.integers(0, 80))
 def test_what_is_shown_is_the_longest_whole_end_within_the_limit(data: bytes, limit: int) -> None:
     whole = data.decode("utf-8", "replace")
-    got = shown(data, limit)
+    got = cut_output(data, limit)
     assert whole.endswith(got.text)
     assert len(got.text.encode()) <= limit
     assert got.truncated == (got.text != whole)
@@ -95,7 +95,7 @@ def test_what_is_shown_is_the_longest_whole_end_within_the_limit(data: bytes, li
 @given(data=texts, limit=st.integers(0, 80), at_byte=st.integers(0, 200))
 def test_a_running_command_never_shows_half_a_character(data: bytes, limit: int, at_byte: int) -> None:
     part = data[:at_byte]
-    got = shown(part, limit, running=True)
+    got = cut_output(part, limit, running=True)
     assert "\ufffd" not in got.text
     assert data.decode().find(got.text) >= 0
     if len(part) <= limit:
@@ -106,13 +106,13 @@ def test_a_running_command_never_shows_half_a_character(data: bytes, limit: int,
     ("limit", "text"),
     [(0, ""), (1, ""), (2, ""), (3, "€"), (9, "β€€"), (10, "αβ€€"), (11, "αβ€€"), (12, "αβ€€"), (13, "€αβ€€")],
 )
-def test_limits_over_multi_byte_text(limit: int, text: str) -> None:
-    assert shown("€αβ€€".encode(), limit) == ShownOutput(text, limit < 13)
+def test_an_output_limit_cuts_no_character_in_two(limit: int, text: str) -> None:
+    assert cut_output("€αβ€€".encode(), limit) == ShownOutput(text, limit < 13)
 
 
 def test_nothing_printed_is_nothing_cut() -> None:
-    assert shown(b"", 0) == ShownOutput("", truncated=False)
-    assert shown(b"", 0, cut=True).truncated
+    assert cut_output(b"", 0) == ShownOutput("", truncated=False)
+    assert cut_output(b"", 0, cut=True).truncated
 
 
 @pytest.mark.parametrize(

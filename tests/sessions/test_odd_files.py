@@ -88,7 +88,7 @@ def test_a_status_file_is_read_in_its_types(value: dict[str, Any]) -> None:
     for name in ("start", "session_id", "cwd", "status", "waiting_for", "kind", "entrypoint", "name"):
         assert len(getattr(found, name)) <= 1000
     assert abs(found.stamp) <= 10**15
-    assert isinstance(fact_reader.trusted(found), bool)
+    assert isinstance(fact_reader.has_true_stamps(found), bool)
 
 
 @given(data=st.binary(max_size=200) | st.sampled_from([b"[" * 70_000, b"{" + b'"a":1,' * 20_000, b"\xff" * 70_000]))
@@ -133,7 +133,7 @@ def test_only_a_regular_file_is_opened(kind: str, tmp_path: Path) -> None:
     done = threading.Event()
 
     def look() -> None:
-        assert status_file.opened(str(path)) is None
+        assert status_file.open_own(str(path)) is None
         assert status_file.read(str(tmp_path), ME) is None
         transcript = Transcript()
         transcript.follow(str(path))
@@ -185,7 +185,7 @@ def test_a_huge_transcript_is_not_read_whole(tmp_path: Path) -> None:
 @FEW
 def test_any_hooks_can_be_replayed(events: list[dict[str, Any]], ts: Any) -> None:
     machine = Session(SessionLimits(), Budget(10), 0.0)
-    told = fact_reader.past([*events, HOOK | {"ts": ts}], status_file.parse(STATUS, ME), 0.0)
+    told = fact_reader.facts_so_far([*events, HOOK | {"ts": ts}], status_file.parse(STATUS, ME), 0.0)
     for fact in told:
         machine.tell(fact)
         if isinstance(fact, facts.Hook):

@@ -47,7 +47,9 @@ def test_the_users_file_is_found_and_one_that_others_may_write_is_not(tmp_path: 
     environ = {"XDG_CONFIG_HOME": str(tmp_path)}
     assert settings.load(environ).limits.turn == 3600
     (folder / "watch.json").chmod(0o666)
-    assert settings.load(environ).source == "built-in"
+    refused = settings.load(environ)
+    assert (refused.source, refused.untrusted) == ("built-in", str(folder / "watch.json"))
+    assert refused.untrusted in refused.complaint
 
 
 @pytest.mark.parametrize(
@@ -61,7 +63,7 @@ def test_a_doubtful_file_is_an_error_that_names_it(tmp_path: Path, text: str) ->
         settings.load({}, str(path))
 
 
-def test_limits_by_pattern() -> None:
+def test_a_limit_of_a_tool_is_read_from_pattern_and_duration() -> None:
     assert tool_limit("mcp__slow__*=5m") == ("mcp__slow__*", 300)
     assert tool_limit("a=b=off") == ("a=b", None)
     for wrong in ("WebFetch", "=5m", "WebFetch=x"):
@@ -113,7 +115,7 @@ def hook(method: str, at: float, **more: Any) -> dict[str, Any]:
 
 def told(events: list[dict[str, Any]], found: status_file.StatusFile) -> Session:
     machine = Session(SessionLimits(), Budget(9), clock.monotonic() - 100_000)
-    for fact in fact_reader.past(events, found, clock.monotonic() - 100_000):
+    for fact in fact_reader.facts_so_far(events, found, clock.monotonic() - 100_000):
         machine.tell(fact)
     return machine
 
@@ -183,7 +185,7 @@ def test_only_what_the_model_or_a_tool_wrote_is_growth(tmp_path: Path) -> None:
 
 def test_a_session_is_resumed_with_its_options_and_without_its_prompt() -> None:
     argv = ["claude", "--model", "opus", "do this", "--resume", "old", "--settings=x.json", "-c", "--verbose", "again"]
-    assert resume.words(argv, "new") == [
+    assert resume.resume_argv(argv, "new") == [
         "claude",
         "--resume",
         "new",
@@ -203,7 +205,7 @@ def shown(box: str, footer: str = "  ⏸ manual mode on", above: str = "") -> sc
     return screen.read(f"● text\n{above}\n{RULE}\n{box}\n{RULE}\n{footer}\n")
 
 
-def test_what_a_screen_shows() -> None:
+def test_a_screen_is_read_as_prompt_dialog_draft_and_state() -> None:
     assert shown("❯\u00a0").kind == screen.PROMPT
     assert shown("❯ ", "  ⏸ manual mode on · esc to interrupt").busy
     assert shown("❯ ", "  -- INSERT -- ⏸ manual mode on").insert

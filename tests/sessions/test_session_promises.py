@@ -266,13 +266,14 @@ any_hook = st.builds(
     tool_input=st.dictionaries(st.sampled_from(["command", "timeout"]), st.none() | words | times | st.booleans()),
     agent_id=st.sampled_from(["", "", "x", "y"]),
     background_tasks=st.none() | st.integers(0, 3),
+    moved_after=st.none() | st.floats(0, 1e6),
     source=st.sampled_from(["", "clear", "compact", "startup"]),
 )
 any_status = st.builds(
     facts.Status, st.none() | st.sampled_from(["busy", "idle", "waiting", "odd"]), st.integers(0, 3), times, words
 )
 any_screen = st.builds(
-    screen.AgentScreen, st.sampled_from(["prompt", "dialog", "unknown"]), *[st.booleans()] * 4, draft=words
+    screen.AgentScreen, st.sampled_from(["prompt", "dialog", "unknown"]), *[st.booleans()] * 3, draft=words
 )
 any_pane = st.builds(facts.Pane, words, *[st.booleans()] * 4, any_screen)
 any_fact = (

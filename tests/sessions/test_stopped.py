@@ -242,7 +242,7 @@ def test_any_bytes_in_the_lock_file_describe_a_holder(data: bytes, tmp_path: Pat
     who = lock.holder(home)
     assert who is not None
     assert json.dumps(who, allow_nan=False)
-    assert lock.described(who)
+    assert lock.describe_holder(who)
     held.close()
 
 
@@ -354,6 +354,38 @@ def test_an_edited_settings_file_is_taken_over_by_itself_and_one_with_a_mistake_
     watcher.until("recovered")
     assert seen.typed() == b"\x1b"
     assert json.loads(place.unhang("watch", "status", "--json").stdout)["limits"]["tools"] == [["*", 1.0]]
+
+
+def test_a_settings_file_that_comes_later_is_taken_over_and_one_that_others_may_write_is_named(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place.env["XDG_CONFIG_HOME"] = str(place.folder / "etc")
+    settings = place.folder / "etc" / "unhang" / "watch.toml"
+    settings.parent.mkdir(parents=True)
+    settings.write_text('api = "50m"\n')
+    settings.chmod(0o666)
+    place.standin()
+    with monkeypatch.context() as patch:
+        patch.setattr(place, "command", lambda *words: [sys.executable, "-c", OFTEN, *words])
+        watcher = place.watch("--hands-off", "0.2")
+    watcher.until("busy")
+    status = json.loads(place.unhang("watch", "status", "--json").stdout)
+    assert (status["notBelieved"], status["limits"]["source"]) == (str(settings), "built-in")
+    assert str(settings) in place.unhang("watch", "status").stdout
+    checks = json.loads(place.unhang("doctor", "--json").stdout)["checks"]
+    (found,) = [each for each in checks if each["check"] == "watcher"]
+    assert (found["ok"], str(settings) in found["message"]) == (False, True)
+    settings.chmod(0o600)
+    wait_until(lambda: limits(place)["source"] == str(settings), "it is taken over")
+    assert limits(place)["api"] == 3000
+    settings.chmod(0o666)
+    assert str(settings) in watcher.until("warning")["message"]
+    wait_until(lambda: limits(place)["source"] == "built-in", "it is let go")
+
+
+def limits(place: Place) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(place.unhang("watch", "status", "--json").stdout)["limits"]
+    return found
 
 
 def test_the_first_session_ever_in_a_configuration_directory_is_seen(place: Place) -> None:

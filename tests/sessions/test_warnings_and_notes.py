@@ -79,6 +79,21 @@ def test_a_command_that_works_is_noted_once_and_quietly() -> None:
     assert not any(said.aloud for _, said in seen.said)
 
 
+def test_a_command_that_runs_on_in_the_background_is_noted_once_and_quietly() -> None:
+    seen = busy()
+    call = seen.tool("Bash", command="npm run dev")
+    seen.advance(120)
+    given = {"command": "npm run dev"}
+    seen.hook("PostToolUse", tool_name="Bash", tool_use_id=call, tool_input=given, moved_after=120.0)
+    del seen.calls[call]
+    seen.wake()
+    seen.advance(300)
+    (noted,) = [said for _, said in seen.said if said.phase in ("warning", "extended", "hung")]
+    assert (noted.phase, noted.aloud, noted.fields["title"]) == ("extended", False, "Bash npm run dev")
+    assert noted.fields["toolUseId"] == call
+    assert not seen.taken
+
+
 def test_a_model_that_writes_is_noted_once_and_quietly() -> None:
     seen = busy(turn=None)
     seen.live_wire = ("a", 150, 1)

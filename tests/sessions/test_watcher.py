@@ -16,6 +16,7 @@ from pathlib import Path
 
 from tests.support.engine import wait_until
 from tests.support.sessions.harness import QUICK, Place
+from unhang.core import session_events
 from unhang.sessions import lock
 from unhang.testing.liveness import Process
 
@@ -277,6 +278,16 @@ def test_the_events_of_a_session_can_be_read(place: Place) -> None:
     lines = place.unhang("watch", "events", "--all", "--json").stdout.splitlines()
     assert [json.loads(line)["seq"] for line in lines] == list(range(1, len(lines) + 1))
     assert place.unhang("watch", "events", "nobody").returncode == 2
+
+
+def test_the_listed_events_of_a_session_show_no_secret_and_the_recorded_ones_are_as_recorded(place: Place) -> None:
+    session = "0a7c0000-0000-4000-8000-000000000001"
+    message = "Bash: curl -H 'Authorization: Bearer abcdefgh' x has hung"
+    place.log(session).append(session_events.watch("hung", message, session))
+    shown = place.unhang("watch", "events", session)
+    assert "abcdefgh" not in shown.stdout
+    assert "***" in shown.stdout
+    assert "abcdefgh" in place.unhang("watch", "events", "--json", session).stdout
 
 
 def test_the_lock_knows_that_its_home_was_moved_away(tmp_path: Path) -> None:

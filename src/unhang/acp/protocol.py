@@ -13,6 +13,7 @@ from __future__ import annotations
 from unhang.agents.base.jsonrpc_message import INVALID_PARAMS
 from unhang.agents.base.update import preview
 from unhang.core import plain_text
+from unhang.core.events import ELOST, error_code
 from unhang.core.limit_request import read_duration
 from unhang.core.record import Record
 from unhang.errors import UsageError
@@ -130,7 +131,7 @@ def exit_of(outcome: Mapping[str, Any], *, timer: bool = False) -> Exit:
     elif status == "cancelled":
         state = KILLED
     code, signal = outcome.get("exitCode"), outcome.get("signal")
-    if code is None and signal is None and (outcome.get("error") or {}).get("code") == "ELOST":
+    if code is None and signal is None and error_code(outcome) == ELOST:
         signal = "SIGKILL"  # its keeper was killed, and what was left of it has been
     reason = outcome.get("timeoutReason") or ("exec_timeout" if state == TIMED_OUT else None)
     left = _named(outcome.get("leftovers")) if outcome.get("leaked") else ()
@@ -150,7 +151,7 @@ class ShownOutput(Record):
     truncated: bool
 
 
-def shown(data: bytes, limit: int, *, cut: bool = False, running: bool = False) -> ShownOutput:
+def cut_output(data: bytes, limit: int, *, cut: bool = False, running: bool = False) -> ShownOutput:
     """Return the last `limit` bytes of `data` as text. `cut`: bytes before `data` are gone already."""
     part = data[max(0, len(data) - limit - 4) :]  # what is no UTF-8 only grows when it becomes text
     cut = cut or len(part) < len(data)

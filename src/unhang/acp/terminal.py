@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from unhang.acp.protocol import FINISHED, SIGNALS, TIMED_OUT, Exit, ShownOutput, TerminalMachine, exit_of, shown
+from unhang.acp.protocol import FINISHED, SIGNALS, TIMED_OUT, Exit, ShownOutput, TerminalMachine, cut_output, exit_of
 from unhang.core.spec import JobSpec
 from unhang.errors import UnhangError
 from unhang.jobs.connection import PATIENCE, JobConnection
@@ -154,4 +154,4 @@ def _end_of(job: Job, limit: int, running: bool, note: str) -> ShownOutput:
             at = part.offset
             data.clear()
         data += part.data
-    return shown(bytes(data) + note.encode(), limit, cut=at > 0, running=running)
+    return cut_output(bytes(data) + note.encode(), limit, cut=at > 0, running=running)

@@ -211,7 +211,7 @@ def send(who: dict[str, Any], number: int, *, wait: bool) -> bool:
         return handle.signal(number, signal.SIGCONT) and (not wait or handle.wait(_LOOK_AGAIN))
 
 
-def described(who: dict[str, Any]) -> str:
+def describe_holder(who: dict[str, Any]) -> str:
     """Return the watcher's state, in one line."""
     name = f"pid {who['pid'] or '?'}"
     if who["where"] is not None:

@@ -54,7 +54,7 @@ def roots(pid: int, calls: list[ToolCall], call: ToolCall) -> list[ProcessInfo]:
             continue
         if identity.age(at.start) > now - call.opened + SLACK:
             continue
-        command = evaluated(child)
+        command = evaluated_command(child)
         if command and _fits(call, command) and not any(_fits_better(each, call, command) for each in calls):
             found.append(at)
     if len(found) <= 1:
@@ -66,7 +66,7 @@ def roots(pid: int, calls: list[ToolCall], call: ToolCall) -> list[ProcessInfo]:
     return [found[[each.id for each in same].index(call.id)]]
 
 
-def evaluated(pid: int) -> str:
+def evaluated_command(pid: int) -> str:
     """Return the command that a shell of Claude Code was started to evaluate; empty: it is no such shell."""
     words = identity.argv(pid, 1 << 17)
     if len(words) < 3 or words[1] not in ("-c", "-lc"):

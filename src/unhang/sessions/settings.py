@@ -41,13 +41,25 @@ class WatchSettings(Record):
     source: str = "built-in"
     ping: str = ""  # the address of a dead-man's switch
     ping_every: float = PING_EVERY
+    places: tuple[str, ...] = ()  # where a file of settings may be, or come to be
+    untrusted: str = ""  # one that is there and is passed over: another user owns it, or may write to it
+
+    @property
+    def complaint(self) -> str:
+        """Return what is said of a file that is passed over; empty: none is."""
+        return homes.not_believed(self.untrusted) if self.untrusted else ""
 
 
 def load(environ: Mapping[str, str], explicit: str | None = None) -> WatchSettings:
     """Read the settings from `explicit`, or from where the environment says; raise UsageError if they are invalid."""
-    path = explicit or environ.get("UNHANG_WATCH_CONFIG") or homes.first_trusted(homes.settings(environ, _NAMES))
-    if path is None:
-        return WatchSettings(SessionLimits())
+    named = explicit or environ.get("UNHANG_WATCH_CONFIG")
+    places = (named,) if named else tuple(homes.settings(environ, _NAMES))
+    path, untrusted = (named, None) if named else (homes.first_trusted(places), homes.untrusted(places))
+    found = WatchSettings(SessionLimits()) if path is None else _read(path)
+    return found.replace(places=places, untrusted=untrusted or "")
+
+
+def _read(path: str) -> WatchSettings:
     text = user_file.read(os.path.expanduser(path))
     if text is None:
         raise UsageError(f"cannot read {path}: No such file or directory")

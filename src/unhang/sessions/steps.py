@@ -203,7 +203,7 @@ def save(target: StepTarget, seen: PaneState, shown: screen.AgentScreen) -> str:
             "pid": target.pid,
             "transcriptPath": target.transcript,
             "draft": shown.draft,
-            "screen": panes.plain(seen.text),
+            "screen": panes.without_colours(seen.text),
             "ts": clock.now(),
         },
     )

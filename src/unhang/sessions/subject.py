@@ -94,7 +94,7 @@ class Subject:
         else:
             status = None
         events = self._new_events()
-        for fact in fact_reader.past([each for each in events if each["type"] == HOOK], status, self._born):
+        for fact in fact_reader.facts_so_far([each for each in events if each["type"] == HOOK], status, self._born):
             self.session.tell(fact)
         for at in fact_reader.steps([each for each in events if each["type"] == WATCH]):
             self.session.spent(at)

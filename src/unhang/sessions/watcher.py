@@ -77,7 +77,7 @@ class Watcher:
         self._linger = linger  # leave when there was no session for this long
         self._load = load
         self._reload = False
-        self._settings_stamp = _stamp(settings.source)
+        self._settings_stamp = _stamp(settings)
         self._machine_budget = Budget(settings.limits.per_machine)
         self._tmux = Tmux()
         self._notifier = Notifier(settings.notify)
@@ -233,7 +233,7 @@ class Watcher:
             if now >= tick:
                 tick = now + TICK
                 self.scan()
-                self._reload = self._reload or _stamp(self._settings.source) != self._settings_stamp
+                self._reload = self._reload or _stamp(self._settings) != self._settings_stamp
                 self._hooks_came |= self._file_events.deaf
                 self._notifier.reap()
                 continue
@@ -262,7 +262,7 @@ class Watcher:
     def _read_settings(self) -> None:
         """Take an edited settings file over; one with a mistake changes nothing, and is reported once."""
         self._reload = False
-        self._settings_stamp = _stamp(self._settings.source)
+        self._settings_stamp = _stamp(self._settings)
         if self._load is None:
             return
         try:
@@ -270,7 +270,9 @@ class Watcher:
         except UnhangError as error:
             self._warn(str(error))
             return
-        self._settings_stamp = _stamp(found.source)
+        self._settings_stamp = _stamp(found)
+        if found.complaint and found.complaint != self._settings.complaint:
+            self._warn(found.complaint)
         self._settings = found
         self._machine_budget.most = found.limits.per_machine
         self._notifier.command = found.notify
@@ -401,13 +403,18 @@ class Watcher:
         sys.stdout.flush()
 
 
-def _stamp(path: str) -> tuple[int, int]:
-    """When a settings file last changed, and its size; the same for one that does not exist."""
+def _stamp(settings: WatchSettings) -> list[tuple[int, ...]]:
+    """Of each place where settings may be: when they last changed, their size, and who may write to them."""
+    return [_stamp_of(path) for path in settings.places]
+
+
+def _stamp_of(path: str) -> tuple[int, ...]:
+    """The same for every file that does not exist."""
     try:
         found = os.stat(os.path.expanduser(path))
     except (OSError, ValueError):
-        return 0, 0
-    return found.st_mtime_ns, found.st_size
+        return ()
+    return found.st_mtime_ns, found.st_size, found.st_mode, found.st_uid
 
 
 def _changed(home: str, session_id: str) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from pathlib import Path
 
@@ -31,6 +32,13 @@ def ended_by(turn: Turn, budget: str, limit: int) -> None:
     found = turn.about["budget"]
     assert (found["name"], found["limitMs"]) == (budget, limit * 1000), [event["message"] for event in turn.events]
     assert turn.said(rf"\({budget} budget: {limit}s\)", "stopping")["budget"] == found
+    named = None if budget == "idle" else {"name": budget, "limitMs": limit * 1000}
+    told = [event for event in turn.events if event["phase"] in ("warning", "timeout") and event["type"] == "watchdog"]
+    # twice warned about where the agent has said once more in between that its tool runs
+    assert {event["phase"] for event in told} == {"warning", "timeout"}
+    assert [each for each in [*told, turn.events[-1]] if each.get("budget") != named] == [], (
+        "nobody calls it an idle limit"
+    )
     assert limit * 1000 - 500 <= found["elapsedMs"] <= limit * 1000 + 30_000
 
 
@@ -84,6 +92,51 @@ def test_a_silent_tool_uses_up_its_own_limit_and_is_ended_with_its_children(benc
     assert "bash silent.sh" in turn.said("has produced no output", "stopping")["cause"]
     (tool,) = turn.about["toolCalls"]
     assert "bash silent.sh" in (tool["command"] or tool["title"])
+    assert turn.steps()["cancel"] is True
+    assert bench.left_over() == []
+
+
+@pytest.mark.parametrize("name", ["gemini", "opencode", "qwen"])
+def test_a_silent_command_is_explained_by_what_its_own_processes_wait_for(bench: Bench, name: str) -> None:
+    """The limit leaves the agent time to be done with starting: Qwen runs `ps` meanwhile. Qwen announces a command by
+    its kind, and names it when it asks for permission."""
+    bench.equip(name)
+    (bench.workspace / "silent.sh").write_text("sleep 1000 & sleep 1001\n")
+    turn = bench.turn(name, "[[shell:bash silent.sh]]", *WAITING, "--tool", "24", "--permissions", "allow")
+    ended_by(turn, "tool", 24)
+    limit = next(event for event in turn.events if (event["type"], event["phase"]) == ("watchdog", "timeout"))
+    for reason, named in (
+        (limit["diagnosis"]["reason"], "bash silent.sh: "),
+        (turn.result["diagnosis"]["reason"], "bash silent.sh; "),
+    ):
+        assert re.search(rf"{named}sleep \[\d+\] ", reason), reason
+
+
+def test_a_command_that_asks_is_hung_and_no_answer_is_asked_for(bench: Bench) -> None:
+    """Gemini gives its commands a terminal; what a person sends would go to the agent's driver."""
+    bench.equip("gemini")
+    (bench.workspace / "asks.sh").write_text("read -s -p 'Password: ' word\n")
+    turn = bench.turn("gemini", "[[shell:bash asks.sh]]", *WAITING, "--tool", "8", "--permissions", "allow")
+    ended_by(turn, "tool", 8)
+    assert (turn.result["diagnosis"]["state"], turn.result["diagnosis"]["cause"]) == ("hung", "input")
+    assert "needs_input" not in [event["phase"] for event in turn.events]
+    advice = " ".join(turn.result["recovery"]["suggestions"])
+    assert "asks nothing" in advice
+    assert "unhang send" not in advice
+    assert bench.left_over() == []
+
+
+def test_a_command_that_is_proved_to_hang_is_ended_before_its_limit_where_that_is_allowed(bench: Bench) -> None:
+    """The agent itself moves and listens meanwhile: the proof is that of the command's own processes."""
+    bench.equip("gemini")
+    (bench.workspace / "deadlock.sh").write_text("exec 9>lock; flock 9; (flock 9; echo) 9>lock\n")
+    words = ("--tool", "85", "--warn", "1", "--permissions", "allow", "--on-hung", "end")
+    turn = bench.turn("gemini", "[[shell:bash deadlock.sh]]", *WAITING, *words)
+    assert (turn.code, turn.result["timeoutReason"]) == (124, "no_output_timeout")
+    found = turn.result["diagnosis"]
+    assert (found["state"], found["cause"]) == ("hung", "deadlock")
+    assert "bash deadlock.sh" in found["reason"]
+    assert turn.result["error"]["idleMs"] < 80_000, "it has not waited for the limit"
     assert turn.steps()["cancel"] is True
     assert bench.left_over() == []
 

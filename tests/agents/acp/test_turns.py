@@ -17,7 +17,7 @@ MARK = "touch marker"
 
 
 @pytest.mark.parametrize("name", programs.NAMES)
-def test_an_answer_and_then_a_tool_in_one_session(bench: Bench, name: str) -> None:
+def test_two_tasks_are_done_in_one_session_an_answer_and_a_tool_call(bench: Bench, name: str) -> None:
     bench.equip(name)
     turn = bench.turn(
         name,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 from typing import Any
 
@@ -87,7 +88,10 @@ def test_a_silent_command_is_ended_with_its_children(bench: Bench) -> None:
         words = ("--idle", "90", "--hard", "100", "--tool-limit", "12", "--stall", "2", "--grace", "30")
         turn = bench.turn(f"[[shell:{line}]]", *words, record="tool-hang")
         assert turn.code == 124
-        assert line[:60] in turn.result["diagnosis"]["reason"] == turn.about["cause"]
+        assert line[:60] in turn.about["cause"]
+        reason = turn.result["diagnosis"]["reason"]
+        assert reason.startswith(turn.about["cause"])
+        assert re.search(r"; sleep \[\d+\]", reason), "what its processes wait for"
         began = turn.events.index(turn.said("^Running: ", "running"))
         stuck = next(event for event in turn.events[began:] if (event["type"], event["phase"]) == ("watchdog", "stuck"))
         assert "watches files" not in stuck["message"], "what Codex itself waits for is no reason"

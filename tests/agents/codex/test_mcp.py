@@ -26,7 +26,7 @@ def with_client(bench: Bench, work: Callable[[Caller], Awaitable[None]], *option
     Servers(bench).run("auto", work, *options)
 
 
-def test_run_resume_and_compact(bench: Bench) -> None:
+def test_a_thread_is_begun_compacted_and_resumed(bench: Bench) -> None:
     async def work(caller: Caller) -> None:
         names = {tool.name for tool in (await caller.client.list_tools()).tools}
         assert {"codex_run", "codex_resume", "codex_compact"} <= names
@@ -114,7 +114,10 @@ def test_a_cancelled_turn_tells_the_tokens_that_it_used(bench: Bench) -> None:
             seen = await caller.call("events", job_id=job, afterSeq=seen.data["lastSeq"], wait_sec=5)
         cancelled = await caller.call("cancel", job_id=job)
         assert cancelled.data["status"] == "cancelled", cancelled.text
-        assert cancelled.data["codex"]["usage"] == seen.data["codex"]["usage"]
+        # on a busy machine its model may have answered once more by then
+        after = await caller.call("events", job_id=job)
+        assert cancelled.data["codex"]["usage"] == after.data["codex"]["usage"]
+        assert after.data["codex"]["usage"]["totalTokens"] >= seen.data["codex"]["usage"]["totalTokens"] > 0
 
     with_client(bench, work)
 
@@ -140,7 +143,7 @@ def test_nothing_is_offered_where_there_is_no_codex(bench: Bench) -> None:
     with_client(bench, work)
 
 
-def test_exec_review_and_recover(bench: Bench) -> None:
+def test_exec_and_review_answer_and_recover_goes_on_in_the_thread(bench: Bench) -> None:
     async def work(caller: Caller) -> None:
         ran = await caller.call("codex_exec", task="[[text:by exec]]", cwd=str(bench.workspace))
         assert (ran.data["status"], ran.data["stdout"]) == ("success", "by exec\n"), ran.text

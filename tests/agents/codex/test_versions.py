@@ -23,7 +23,7 @@ def older(tmp_path: Path, fake: FakeOpenAI) -> Iterator[Bench]:
     assert not left, f"still running after the test: {left}"
 
 
-def test_turn_tool_resume_and_compaction(older: Bench) -> None:
+def test_a_turn_with_a_tool_a_resumed_thread_and_a_compaction_succeed(older: Bench) -> None:
     turn = older.turn("[[shell:echo hello]]", *PATIENT)
     assert turn.code == 0, turn.result
     assert turn.about["codexVersion"] == "0.162.0"

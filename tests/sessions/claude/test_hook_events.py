@@ -31,6 +31,10 @@ ENVIRON = st.dictionaries(
 )
 
 
+# As Claude Code 2.1.325 answers for a command that has not ended within its own timeout.
+MOVED = {"stdout": "", "stderr": "", "interrupted": False, "backgroundTaskId": "b8q4xjxzy", "timedOutAfterMs": 3000}
+
+
 @given(payload=PAYLOAD, environ=ENVIRON, method=st.none() | st.sampled_from(METHODS))
 def test_any_payload_becomes_one_event_that_fits_a_line(
     payload: dict[str, Any], environ: dict[str, str], method: str | None
@@ -71,6 +75,17 @@ def test_a_duration_that_is_no_number_is_left_out(number: str) -> None:
     assert json.loads(ev.to_line(event), parse_constant=pytest.fail)
 
 
+def test_a_command_that_was_moved_to_the_background_is_told_from_one_that_was_started_there_or_has_ended() -> None:
+    def event(response: Any) -> dict[str, Any]:
+        return event_of({"hook_event_name": "PostToolUse", "tool_name": "Bash", "tool_response": response}, {})
+
+    assert event(MOVED)["movedAfterMs"] == 3000
+    started, ended = MOVED.copy(), MOVED.copy()
+    del started["timedOutAfterMs"], ended["backgroundTaskId"]
+    for response in (started, ended, None, "moved", {"backgroundTaskId": 5, "timedOutAfterMs": "3"}):
+        assert "movedAfterMs" not in event(response), response
+
+
 @given(secret=st.text(alphabet="abcdefgh", min_size=12, max_size=12))
 def test_prompts_replies_and_contents_of_files_are_not_in_the_event(secret: str) -> None:
     payload = {
@@ -107,7 +122,7 @@ def test_every_phase_and_field_is_documented() -> None:
     everything = {"hook_event_name": "PreToolUse", "tool_input": {}, "is_interrupt": True, "duration_ms": 1}
     everything |= {"background_tasks": [], "agent_id": "a", "notification_type": "n", "source": "s", "reason": "r"}
     everything |= {"error": "e", "session_id": "s", "transcript_path": "t", "cwd": "c", "tool_name": "n"}
-    everything |= {"tool_use_id": "t"}
+    everything |= {"tool_use_id": "t", "tool_response": MOVED}
     fields = set(event_of(everything, {})) - {"type"}
     assert {name for name in (*fields, *PHASES[HOOK]) if f"`{name}`" not in text} == set()
     assert re.search(r"UNHANG_WATCH=off", text)

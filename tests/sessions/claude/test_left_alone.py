@@ -72,6 +72,21 @@ def test_a_session_that_waits_for_a_person_or_works_is_left_alone(desk: Desk) ->
     agents.wait_screen("background agent")
 
 
+def test_a_command_that_claude_code_has_moved_to_the_background_is_said_to_run_on_there(desk: Desk) -> None:
+    desk.agent_env["BASH_DEFAULT_TIMEOUT_MS"] = "2000"
+    watcher = desk.watch()
+    session = desk.claude()
+    session.ask("fake: bash tail -f /dev/null")
+    noted = watcher.wait("extended")
+    assert (noted["sessionId"], noted["title"]) == (session.session_id, "Bash tail -f /dev/null")
+    assert "background" in noted["reason"]
+    control = desk.claude()
+    helped(control, watcher)
+    untouched(session, watcher)
+    (moved,) = [event for event in session.events("hook") if "movedAfterMs" in event]
+    assert moved["movedAfterMs"] == 2000
+
+
 def test_an_answer_that_comes_word_by_word_is_left_alone(desk: Desk) -> None:
     """No hook, no status, no transcript tells of it: only the pane's own counter."""
     watcher = desk.watch("--api", "6", "--warn", "3")  # between two looks, a busy machine gets to draw

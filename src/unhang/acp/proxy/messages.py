@@ -118,6 +118,11 @@ def names_terminals(lines: list[bytes]) -> bool:
     return any(b'"terminal/' in line or b'"terminal\\/' in line for line in lines)
 
 
+def may_be_cancelled(lines: list[bytes]) -> bool:
+    """Return whether one of the lines may end a turn as cancelled."""
+    return any(b'"cancelled"' in line for line in lines)
+
+
 def with_terminals(message: dict[str, Any]) -> bytes | None:
     """Return an `initialize` that offers terminals; None: it does already."""
     params = mapping_of(message, "params")

@@ -15,14 +15,24 @@ import select
 import time
 from functools import partial
 
-from unhang.acp.proxy.messages import chunk_of, is_empty_chunk, key_of, names_terminals, opens_or_closes, with_terminals
+from unhang.acp.proxy.messages import (
+    chunk_of,
+    is_empty_chunk,
+    key_of,
+    may_be_cancelled,
+    names_terminals,
+    opens_or_closes,
+    with_terminals,
+)
 from unhang.acp.proxy.sink import Sink
 from unhang.acp.proxy.thread_results import ThreadResults, look_at
 from unhang.acp.proxy.turn_clocks import INITIALIZE, Conversation, DueLines
 from unhang.agents.base.update import preview
 from unhang.core.lines import Lines
+from unhang.core.values import integer_of, text_of
 from unhang.core.values import parse_message as value_of
-from unhang.core.values import text_of
+from unhang.jobs.client_process import hung_up
+from unhang.procs import identity
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -121,13 +131,13 @@ class Proxy:
         rest, lines = self._to_agent.lines.feed(chunk)
         to_read: list[bytes | Any] = lines
         if self._terminals is not None and opens_or_closes(lines):
-            to_read = [message if (message := parsed(line)) is not None else line for line in lines]
+            to_read = [message if (message := parse_line(line)) is not None else line for line in lines]
             lines = [self._offering(message, line) for message, line in zip(to_read, lines, strict=True)]
         if rest:
             self._to_agent.forward(rest)
         self._to_agent.forward(b"".join(lines))
         for said in to_read:
-            message = parsed(said) if isinstance(said, bytes) else said
+            message = parse_line(said) if isinstance(said, bytes) else said
             self._surely(partial(self._conversation.editor_said, message, now))
 
     def _offering(self, message: Any, line: bytes) -> bytes:
@@ -146,17 +156,37 @@ class Proxy:
             self._conversation.agent_moved(now)
         if rest:  # by itself: behind it we may speak again
             self._to_editor.forward(rest)
-        if not self._conversation.expects_late and not (self._terminals is not None and names_terminals(lines)):
+        to_read = self._conversation.expects_late or may_be_cancelled(lines)
+        if not to_read and not (self._terminals is not None and names_terminals(lines)):
             self._to_editor.forward(b"".join(lines))
             self._listen_to_agent(lines, now)
             return
         for line in lines:
-            message = parsed(line)
+            message = parse_line(line)
             if self._conversation.is_late(message):
                 continue
+            if self._conversation.is_cancelled_unasked(message) and self._agent_ends():
+                continue  # its end says why, and answers the turn
             self._surely(partial(self._conversation.agent_said, message, now))
             if not self._is_for_us(message):
                 self._to_editor.forward(line)
+
+    def _agent_ends(self) -> bool:
+        """Whether the agent's first process has ended, or is being ended, though a child of it still speaks."""
+        from unhang.errors import UnhangError
+        from unhang.jobs.handle import Job
+
+        job = Job(self._connection.place)
+        try:
+            view = job.view()
+            if view.ended or view.phase == "stopping":
+                return True
+            if view.pid is None or not identity.sees_own_namespace():
+                return False
+            leader = identity.find(view.pid)
+            return leader is None or leader.is_dead or leader.ppid != integer_of(job.spec, "keeper", "pid")
+        except (UnhangError, OSError):
+            return False
 
     def _listen_to_agent(self, lines: list[bytes], now: float) -> None:
         start, session = b"\0", ""
@@ -170,7 +200,7 @@ class Proxy:
             start, session, marks = b"\0", "", []
             chunk = chunk_of(line)
             if chunk is None:
-                self._surely(partial(self._conversation.agent_said, parsed(line), now))
+                self._surely(partial(self._conversation.agent_said, parse_line(line), now))
             else:
                 session, start = chunk
                 marks = [] if is_empty_chunk(line) else [hash(line)]
@@ -317,7 +347,7 @@ class Proxy:
     def _flush_editor(self, _now: float) -> None:
         sink = self._to_editor.sink
         sink.flush()
-        if not sink.waiting and not sink.broken and _gone(sink.fd):
+        if not sink.waiting and not sink.broken and hung_up(sink.fd):
             sink.broken = True
 
     def _signalled(self, _now: float) -> None:
@@ -347,7 +377,7 @@ class Proxy:
         for line in told.editor:
             self._to_editor.say(line)
         for session in dict.fromkeys(told.stalled):
-            busy = self._conversation.is_busy(session)
+            busy = self._conversation.busy_for(session, now)
             look_at(self._connection.place.id, self._thread_results, partial(self._stalled, session), busy=busy)
 
     def _stalled(self, session: str, found: Diagnosis | None) -> None:
@@ -399,13 +429,7 @@ def _add(
     handlers[fd] = handler
 
 
-def _gone(fd: int) -> bool:
-    poll = select.poll()
-    poll.register(fd, 0)
-    return bool(poll.poll(0))
-
-
-def parsed(line: bytes) -> Any:
+def parse_line(line: bytes) -> Any:
     """Return the message in a line; None: not JSON, or the beginning of an over-long line. Both are passed on."""
     if not line.endswith(b"\n"):
         return None

@@ -37,24 +37,30 @@ class ThreadResults:
             self._done.popleft()()
 
 
-def look_at(job: str, results: ThreadResults, told: Callable[[Diagnosis | None], None], *, busy: bool) -> None:
+def look_at(job: str, results: ThreadResults, told: Callable[[Diagnosis | None], None], *, busy: float | None) -> None:
     """Find out in a thread why the agent is silent, and call `told` with the diagnosis; None: unknown.
 
-    `busy`: a tool of the agent is in flight.
+    `busy`: for so many seconds a tool of the agent may have been in flight; None: none is.
     """
 
     import threading  # here, so that a start without a stall does not pay for it
 
     def look() -> None:
         from unhang.core.diagnosis.agents import of_silent_turn
+        from unhang.core.diagnosis.part import diagnose_part
+        from unhang.core.diagnosis.rules import diagnose
         from unhang.errors import UnhangError
-        from unhang.jobs.diagnose import diagnose_tree
+        from unhang.jobs.diagnose import look_twice
         from unhang.jobs.handle import attach
         from unhang.jobs.home import state_home
+        from unhang.procs import clock
 
         found: Diagnosis | None = None
         try:
-            found = of_silent_turn(diagnose_tree(attach(state_home(), job), window=1.0), busy=busy)
+            began = None if busy is None else clock.monotonic() - busy
+            before, after = look_twice(attach(state_home(), job), window=1.0)
+            tool = None if began is None else diagnose_part(before, after, began)
+            found = of_silent_turn(diagnose(before, after), busy=busy is not None, tool=tool)
         except (UnhangError, OSError):
             pass
         results.give(lambda: told(found))

@@ -45,6 +45,8 @@ _TOOL_OVER = frozenset({"completed", "failed", "cancelled"})
 # More of these at once are an end that loses count: requests past it are passed on and not watched, and of tools,
 # questions and answers that are no longer wanted the oldest are forgotten.
 _MOST = 2000
+# A tool may be started so long before its agent says so.
+_BEFORE_WORD = 2.0
 # So many different words: what comes back within them is a repetition.
 _RECENT = 200
 
@@ -202,6 +204,18 @@ class Conversation:
             return False
         del self._given_up[key]
         return True
+
+    def is_cancelled_unasked(self, message: Any) -> bool:
+        """Return whether this ends a turn as cancelled that neither the editor nor unhang has cancelled.
+
+        Some agents answer so when they are ended themselves; others after a permission that was refused.
+        """
+        if not isinstance(message, dict) or "method" in message:
+            return False
+        if text_of(message, "result", "stopReason", most=60) != "cancelled":
+            return False
+        asked = self._open.get(key_of(message.get("id")) or "")
+        return asked is not None and asked.method == PROMPT and asked.cancelled is None
 
     @property
     def expects_late(self) -> bool:
@@ -421,9 +435,13 @@ class Conversation:
             return "The turn goes on."
         return self._ended_by.pop(session, "The turn is over.")
 
-    def is_busy(self, session: str) -> bool:
-        """Return whether a tool call or a command of this session runs."""
-        return any(turn.busy for turn in self._turns(session))
+    def busy_for(self, session: str, now: float) -> float | None:
+        """Return for how many seconds a tool call or a command of this session may have run; None: none does."""
+        busy = [turn for turn in self._turns(session) if turn.busy]
+        if not busy:
+            return None
+        began = min((since for turn in busy for _, since in turn.tools.values()), default=now) - _BEFORE_WORD
+        return now - max(began, min(turn.since for turn in busy))
 
     def died(self, how: str) -> list[bytes]:
         """Return an error for every open request: the agent has ended."""

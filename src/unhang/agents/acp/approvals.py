@@ -59,7 +59,8 @@ class Permissions(Approvals[AcpRequest]):
         return word if question.pick(word) else None
 
     def _fields(self, question: AcpRequest) -> dict[str, Any]:
-        return {"sessionId": self._session.id or None, "options": [option.id for option in question.options] or None}
+        known = {"sessionId": self._session.id or None, "options": [option.id for option in question.options] or None}
+        return known | {"title": self._session.tools.name_of(question.params.get("toolCall"))}
 
     def cancel_all(self) -> None:
         """Answer every open question, and every later one, as a cancelled turn wants it."""

@@ -12,7 +12,7 @@ from unhang.agents.acp.protocol.turn import AcpSession
 from unhang.agents.base.jsonrpc import Message, Peer, RpcError
 from unhang.agents.base.keeper_channel import KeeperChannel
 from unhang.agents.base.update import preview
-from unhang.agents.base.version import version
+from unhang.agents.base.version import client_info
 from unhang.core.values import dig, integer_of, items_of, mappings_of, text_of
 
 VERSION = 1
@@ -56,9 +56,8 @@ async def open_session(peer: Peer, plan: AcpPlan, session: AcpSession, channel: 
 def initialize(plan: AcpPlan) -> Message:
     """Return the parameters of `initialize`."""
     files = {"readTextFile": plan.fs != FS_NONE, "writeTextFile": plan.fs == FS_WRITE}
-    client = {"name": "unhang", "title": "unhang", "version": version()}
     capabilities = {"fs": files, "terminal": False}
-    return {"protocolVersion": VERSION, "clientCapabilities": capabilities, "clientInfo": client}
+    return {"protocolVersion": VERSION, "clientCapabilities": capabilities, "clientInfo": client_info()}
 
 
 def _version(said: Any) -> int:

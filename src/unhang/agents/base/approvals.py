@@ -101,10 +101,11 @@ class Approvals(ABC, Generic[Q]):
 
     def tell(self, question: Q, how: str, by: str) -> None:
         """Record how a question was answered."""
-        phase = "running" if how in ("accepted", "allowed") else "warning"
+        goes_on = how in ("accepted", "allowed")
+        phase = "running" if goes_on else "warning"
         asked = _asked(question)
         known = {"method": question.method, "request": asked, "decision": how, "by": by}
-        self._channel.answered(phase, f"{asked}: {how} ({by})", **known, **self._fields(question))
+        self._channel.answered(phase, f"{asked}: {how} ({by})", alive=goes_on, **known, **self._fields(question))
 
     async def _ask(self, question: Q, answers: AnswerReader) -> None:
         async with self._turnstile:

@@ -74,9 +74,12 @@ class KeeperChannel:
         given = {name: value for name, value in fields.items() if value is not None}
         self._write({"phase": phase, "message": message, "alive": alive} | given)
 
-    def answered(self, phase: str, message: str, **fields: Any) -> None:
-        """Tell the keeper how a message of the agent was answered. It counts as one of the agent's own events."""
-        self.pass_on(AgentUpdate(phase, message, fields=fields))
+    def answered(self, phase: str, message: str, *, alive: bool = False, **fields: Any) -> None:
+        """Tell the keeper how a message of the agent was answered. It counts as one of the agent's own events.
+
+        `alive`: the agent goes on by it.
+        """
+        self.pass_on(AgentUpdate(phase, message, alive=alive, fields=fields))
 
     def window(self, seconds: float | None, purpose: str = TOOL) -> None:
         """Put another limit in the place of the idle limit; None: the idle limit holds again."""

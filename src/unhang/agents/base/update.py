@@ -48,6 +48,16 @@ class AgentUpdate(Record):
         """Return whether there is nothing to tell the keeper."""
         return not (self.phase or self.alive or self.windowed)
 
+    def of_message(self, message: Message, **always: str) -> AgentUpdate:
+        """Return it with what every event of its agent carries, where that is known, and with the message as it came.
+
+        Where there is nothing to record it is returned as it is.
+        """
+        if not self.phase:
+            return self
+        fields = {name: value for name, value in (always | self.fields).items() if value not in (None, "")}
+        return self.replace(fields=fields, raw=raw_of(message))
+
     def to_json(self) -> Message:
         """Return it as the keeper is told it (keeper/agent_channel.py)."""
         told: Message = {}

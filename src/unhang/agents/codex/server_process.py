@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from unhang.agents.base.child import RpcChild
-from unhang.agents.base.version import version
+from unhang.agents.base.version import client_info
 from unhang.core.values import text_of
 
 
@@ -20,8 +20,7 @@ class AppServer(RpcChild):
 
     async def greet(self) -> None:
         """Do the handshake. Raises RpcError or Gone."""
-        client = {"name": "unhang", "title": "unhang", "version": version()}
-        hello = {"clientInfo": client, "capabilities": {"experimentalApi": True}}
+        hello = {"clientInfo": client_info(), "capabilities": {"experimentalApi": True}}
         answer = await self.peer.request("initialize", hello)
         self.peer.send({"method": "initialized"})
         # "unhang/0.166.0 (Debian …) …": the program's own version stands after our name

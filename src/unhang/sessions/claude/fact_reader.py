@@ -8,7 +8,7 @@ is then noticed later, and no healthy session is touched.
 
 from __future__ import annotations
 
-from unhang.core.values import id_of, items_of, mapping_of, text_of
+from unhang.core.values import id_of, items_of, mapping_of, number_of, text_of
 from unhang.procs import clock, identity
 from unhang.sessions.claude.status_file import StatusFile
 from unhang.sessions.state import facts
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _DIFFERENCE = 30.0
 
 
-def trusted(status: StatusFile | None) -> bool:
+def has_true_stamps(status: StatusFile | None) -> bool:
     """Return whether the stamps of this session can be believed."""
     if status is None or not status.started:
         return False
@@ -31,7 +31,7 @@ def trusted(status: StatusFile | None) -> bool:
 
 def hook(event: dict[str, Any], at: float) -> facts.Hook:
     """Return a recorded hook, as a fact."""
-    tasks = items_of(event, "backgroundTasks")
+    tasks, moved = items_of(event, "backgroundTasks"), number_of(event, "movedAfterMs")
     return facts.Hook(
         method=text_of(event, "method", most=80),
         at=at,
@@ -41,6 +41,7 @@ def hook(event: dict[str, Any], at: float) -> facts.Hook:
         agent_id=id_of(event, "agentId"),
         background_tasks=_running(tasks) if isinstance(event.get("backgroundTasks"), list) else None,
         source=text_of(event, "source", most=80) or text_of(event, "reason", most=80),
+        moved_after=None if moved is None else moved / 1000,
     )
 
 
@@ -56,10 +57,10 @@ def wall_of(event: dict[str, Any]) -> float:
         return 0.0
 
 
-def past(events: list[dict[str, Any]], status: StatusFile | None, born: float) -> list[facts.Fact]:
+def facts_so_far(events: list[dict[str, Any]], status: StatusFile | None, born: float) -> list[facts.Fact]:
     """Return what happened before the watcher came, in order: the status stands at its place among the hooks."""
     now, wall = clock.monotonic(), clock.wall()
-    believe = trusted(status)
+    believe = has_true_stamps(status)
 
     def when(stamp: float) -> float:
         return min(now, max(born, now - (wall - stamp))) if believe else now
@@ -75,7 +76,7 @@ def past(events: list[dict[str, Any]], status: StatusFile | None, born: float) -
         if pending is not None and status is not None and stamp >= status.stamp / 1000:
             told.append(pending)
             pending = None
-        told.append(hook(event, when(stamp)))
+        told.append(hook(event, when(stamp)).replace(moved_after=None))  # an earlier watcher has said it
     if pending is not None:
         told.append(pending)
     return told

@@ -38,7 +38,7 @@ def serve() -> int:
     stream: SessionLog | None = None
     payload: dict[str, Any] = {}
     try:
-        payload = understood(*read(0))
+        payload = read_payload(*read(0))
         stream = _record(payload)
     except (Exception, KeyboardInterrupt) as error:  # a hook that fails is a session that stumbles
         _say(f"not recorded: {error}")
@@ -116,7 +116,7 @@ def _parsed(data: bytes) -> object:
     return parse_message(data, _PARTS)
 
 
-def understood(data: bytes, tail: bytes) -> dict[str, Any]:
+def read_payload(data: bytes, tail: bytes) -> dict[str, Any]:
     """Return the payload. Of one that is too large, cut off or broken: what can be found at its ends."""
     value = None if tail else _parsed(data)
     if isinstance(value, dict):
@@ -216,7 +216,7 @@ def _say_unwatched(stream: SessionLog, who: dict[str, Any]) -> None:
     last = stream.last(session_events.WATCH)
     if last is not None and last.get("phase") == _UNWATCHED:
         return
-    stream.append(session_events.watch(_UNWATCHED, lock.described(who), stream.session_id, watcher=who))
+    stream.append(session_events.watch(_UNWATCHED, lock.describe_holder(who), stream.session_id, watcher=who))
 
 
 def _due(stamp: str) -> bool:

@@ -84,10 +84,21 @@ def event_of(payload: Mapping[str, Any], environ: Mapping[str, str], start: str 
     duration = number_of(payload, "duration_ms")
     if duration is not None:
         event["durationMs"] = round(duration)
+    if (after := _moved_after(payload)) is not None:
+        event["movedAfterMs"] = after
     if isinstance(payload.get("background_tasks"), list):
         event["backgroundTasks"] = [shortened(task, 200) for task in items_of(payload, "background_tasks", most=_TASKS)]
     event["message"] = _message(method, event, payload)
     return _fitting(event)
+
+
+def _moved_after(payload: Mapping[str, Any]) -> int | None:
+    """After how many milliseconds Claude Code has moved a command to the background; None: it has not."""
+    response = payload.get("tool_response")
+    if not isinstance(response, dict) or not text_of(response, "backgroundTaskId"):
+        return None
+    after = number_of(response, "timedOutAfterMs")  # one that was started there has none
+    return None if after is None else round(after)
 
 
 def _fitting(event: dict[str, Any]) -> dict[str, Any]:
@@ -122,6 +133,8 @@ def _message(method: str, event: dict[str, Any], payload: Mapping[str, Any]) -> 
         case "PreToolUse":
             about = subject_of(event.get("toolInput") or {})
             return f"{tool}: {about}" if about else tool
+        case "PostToolUse" if "movedAfterMs" in event:
+            return f"{tool} was moved to the background{_after(event)}"
         case "PostToolUse":
             return f"{tool} is done{_after(event)}"
         case "PostToolUseFailure":

@@ -62,7 +62,7 @@ class ResumeCommand(Record):
     env: dict[str, str]
 
 
-def words(argv: list[str], session_id: str) -> list[str]:
+def resume_argv(argv: list[str], session_id: str) -> list[str]:
     """Return the command line that resumes the session, with the options that are safe to repeat."""
     kept: list[str] = []
     at = 1
@@ -81,7 +81,7 @@ def words(argv: list[str], session_id: str) -> list[str]:
 def plan(pid: int, session_id: str) -> ResumeCommand:
     """Return the command that resumes this session, from the process that runs it; raise OSError if it has ended."""
     argv = [identity.executable(pid), *identity.argv(pid)[1:]]
-    return ResumeCommand(words(argv, session_id), identity.working_directory(pid), identity.environment(pid))
+    return ResumeCommand(resume_argv(argv, session_id), identity.working_directory(pid), identity.environment(pid))
 
 
 def restart(tmux: Tmux, address: Address, pid: int, start: str, session_id: str, pane_pid: int, folder: str) -> str:

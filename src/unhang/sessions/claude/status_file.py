@@ -70,7 +70,7 @@ def pid_of(name: str) -> int:
 
 def read(config: str, pid: int) -> StatusFile | None:
     """Return the status of this process; None: there is no such file, or it is being written."""
-    fd = opened(f"{sessions_dir(config)}/{pid}.json")
+    fd = open_own(f"{sessions_dir(config)}/{pid}.json")
     if fd is None:
         return None
     try:
@@ -82,7 +82,7 @@ def read(config: str, pid: int) -> StatusFile | None:
     return parse(value, pid) if isinstance(value, dict) else None
 
 
-def opened(path: str) -> int | None:
+def open_own(path: str) -> int | None:
     """Open a regular file of this user's. None: there is none, or it is a link, a pipe, a device or a folder.
 
     These names come from agents, so the type is checked first: opening a device may have an effect.

@@ -11,7 +11,7 @@ import os
 from unhang.core.record import Record
 from unhang.core.values import id_of, items_of, mapping_of, parse_message, text_of
 from unhang.procs import clock
-from unhang.sessions.claude.status_file import opened
+from unhang.sessions.claude.status_file import open_own
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Transcript:
 
     def grew(self) -> tuple[bool, float]:
         """Return whether a sign of life was added, and when it last changed; the first call only takes its size."""
-        fd = opened(self.path) if self.path else None
+        fd = open_own(self.path) if self.path else None
         if fd is None:
             return False, 0.0
         try:
@@ -71,7 +71,7 @@ class Transcript:
 
     def answered(self, calls: list[str]) -> list[str]:
         """Return which of these calls have their result there. No hook tells of the end of a call that was refused."""
-        fd = opened(self.path) if self.path and calls else None
+        fd = open_own(self.path) if self.path and calls else None
         if fd is None:
             return []
         try:
@@ -84,7 +84,7 @@ class Transcript:
 
     def open_calls(self) -> list[OpenCall]:
         """Return the calls of the main loop without a result. A session without hooks shows them only here."""
-        fd = opened(self.path) if self.path else None
+        fd = open_own(self.path) if self.path else None
         if fd is None:
             return []
         try:

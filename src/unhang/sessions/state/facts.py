@@ -24,6 +24,7 @@ class Hook(Record):
     agent_id: str = ""  # of the subagent; "": the main loop's own hook
     background_tasks: int | None = None  # how many go on after a Stop
     source: str = ""
+    moved_after: float | None = None  # seconds after which Claude Code has moved the command to the background
 
 
 class Status(Record):

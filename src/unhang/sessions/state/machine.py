@@ -9,6 +9,7 @@ from unhang.sessions.state import known as modes
 from unhang.sessions.state.actions import Action, Say, TellModel
 from unhang.sessions.state.aftercare import Aftercare
 from unhang.sessions.state.budget import Budget
+from unhang.sessions.state.calls import ToolCall
 from unhang.sessions.state.check import Check, looks_take
 from unhang.sessions.state.clocks import Clock
 from unhang.sessions.state.known import Known
@@ -76,12 +77,15 @@ class Session:
         self._pane: facts.Pane | None = None  # what it saw
         self._why: dict[str, str] = {}  # clock → what it waits for
         self._noted: set[str] = set()  # clocks that were reported to work
+        self._moved: list[facts.Hook] = []  # calls whose command runs on in the background, to be said
 
     # --- facts ------------------------------------------------------------------------------------------------
 
     def tell(self, fact: facts.Fact) -> None:
         """Take in a fact; call `wake` afterwards."""
         self._running = None
+        if isinstance(fact, facts.Hook) and fact.moved_after is not None:
+            self._moved.append(fact)
         self.known.tell(fact)
         if self._rescue is not None:
             self._rescue.tell(fact)
@@ -105,7 +109,7 @@ class Session:
 
     def wake(self, now: float) -> list[Action]:
         """Return what to do now, in order: looks, steps and messages."""
-        said = self._mode_changed()
+        said = [*self._moved_away(), *self._mode_changed()]
         if self.known.stops != self._stops:
             self._stops, self._rescues = self.known.stops, 0
         running = self._clocks()
@@ -134,6 +138,11 @@ class Session:
         self._noted &= keys | {_writing_key(self.known)}
         self._running = running
         return running
+
+    def _moved_away(self) -> list[Action]:
+        """The commands that Claude Code has moved to the background at their own timeout: no limit here holds there."""
+        moved, self._moved = self._moved, []
+        return [_ran_on(hook) for hook in moved]
 
     def _mode_changed(self) -> list[Action]:
         mode = self.known.mode()
@@ -370,6 +379,15 @@ class Session:
             "next": {"limit": running[0].kind, "inMs": _ms(running[0].at - now)} if running else None,
             "ladder": None if self._rescue is None else self._rescue.phase,
         }
+
+
+def _ran_on(hook: facts.Hook) -> Say:
+    call = ToolCall(hook.tool_use_id, hook.tool_name, hook.tool_input, hook.agent_id, hook.at, hook.at)
+    after = hook.moved_after or 0.0
+    reason = f"Claude Code moved it to the background after {human(after)}"
+    kind = clocks.AGENT_TOOL if hook.agent_id else clocks.TOOL
+    fields = {"limit": kind} | call.to_json() | {"title": call.title(), "reason": reason, "ageMs": _ms(after)}
+    return Say("extended", f"{call.title()}: {reason}, where it runs on without a limit (see /tasks)", fields)
 
 
 def _because(said: str, why: str) -> str:

@@ -37,7 +37,6 @@ class AgentScreen(Record):
     busy: bool = False  # "esc to interrupt" is shown; its absence means nothing
     background: bool = False  # a free prompt that waits for agents in the background
     insert: bool = False  # vim mode, INSERT
-    queued: bool = False
     draft: str = ""
     shell: bool = False  # a command that a person started with ! runs: busy, and no hook fires
     tokens: str = ""  # the counter beside the spinner: it grows while an answer is written
@@ -58,13 +57,11 @@ def read(text: str) -> AgentScreen:
     if "Esc to cancel" in footer or "Enter to confirm" in footer:
         return AgentScreen(kind=DIALOG)
     above = "\n".join(line for line, _ in lines[max(0, top - 12) : top])
-    queued = any(_QUEUED in line for line, _ in lines[max(0, top - 12) : bottom + 1])
     return AgentScreen(
         kind=PROMPT,
         busy="esc to interrupt" in footer,
         background=bool(_BACKGROUND.search(above)),
         insert="-- INSERT --" in footer,
-        queued=queued,
         draft=_draft(box),
         shell=_is_shell([line for line, _ in lines[:top]]),
         tokens=(_TOKENS.findall(above) or [""])[-1],

@@ -79,6 +79,6 @@ def _last_read(tty: str) -> float:
         return 0.0
 
 
-def plain(text: str) -> str:
+def without_colours(text: str) -> str:
     """Return the pane's text without its colours."""
     return re.sub(r"\x1b\[[0-9;:]*m", "", text)

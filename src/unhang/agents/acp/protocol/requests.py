@@ -5,7 +5,7 @@ from __future__ import annotations
 from unhang.agents.base import jsonrpc_message
 from unhang.agents.base.update import preview
 from unhang.core.record import Record
-from unhang.core.values import id_of, mapping_of, mappings_of, text_of, words_of
+from unhang.core.values import mapping_of, mappings_of, text_of, words_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,11 +43,6 @@ class AcpRequest(Record):
     text: str
     params: dict[str, Any]
     options: tuple[Option, ...] = ()
-
-    @property
-    def tool(self) -> str:
-        """Return the call that it is about."""
-        return id_of(self.params, "toolCall", "toolCallId")
 
     def result(self, value: Message) -> Message:
         """Return the reply to a request that was served."""

@@ -83,6 +83,11 @@ class AcpTools:
         """Return the calls in flight, for people."""
         return [tool.name for tool in self.running.values()]
 
+    def name_of(self, call: Any) -> str | None:
+        """Return what people call a call that an agent asks a permission for; None: it does not say."""
+        tool = self.running.get(id_of(call, "toolCallId"))
+        return tool.name if tool is not None else preview(text_of(call, "title", most=500)) or None
+
     def note(self, call: Any, now: float) -> tuple[AcpTool | None, bool, bool]:
         """Take a word about a call; return the call, whether it began, ended or got its name by it, and whether it is
         progress.

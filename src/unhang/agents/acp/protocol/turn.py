@@ -9,7 +9,7 @@ flight, or an open question. `window` is its length as the keeper knows it; None
 from __future__ import annotations
 
 from unhang.agents.acp.protocol import updates
-from unhang.agents.acp.protocol.tools import AcpTools
+from unhang.agents.acp.protocol.tools import OVER, AcpTools
 from unhang.agents.acp.protocol.updates import AcpUsage
 from unhang.agents.base.state import AgentState
 from unhang.agents.base.update import UNSURE, AgentUpdate, StallReason, preview, raw_of
@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 _KEPT_TEXT = 64_000
 _PASSED_OVER = frozenset({"elicitation/complete", "mcp/message"})
 STARTUP, FIRST, IDLE, TOOL, PERMISSION = "startup", "first", "idle", "tool", "permission"
-_PURPOSES = {TOOL: facts.TOOL, PERMISSION: facts.PERSON}
+_PURPOSES = {STARTUP: facts.STARTUP, FIRST: facts.FIRST, TOOL: facts.TOOL, PERMISSION: facts.PERSON}
+# What it waits for then is not its own.
+_OTHERS = frozenset({TOOL, PERMISSION})
 
 
 class TurnBudgets(Record):
@@ -118,7 +120,8 @@ class AcpSession(AgentState):
 
     def _rewind(self, found: list[AgentUpdate]) -> list[AgentUpdate]:
         """With the window, if it is another one now."""
-        window, purpose = self.window, _PURPOSES.get(self.stage, "")
+        window = self.window
+        purpose = "" if window is None else _PURPOSES.get(self.stage, "")
         if (window, purpose) == self._window:
             return [one for one in found if not one.empty]
         self._window = (window, purpose)
@@ -197,14 +200,9 @@ class AcpSession(AgentState):
 
     def _finished(self, said: AgentUpdate, message: Message) -> AgentUpdate:
         if not self.in_turn:
-            said = said.replace(
-                alive=False
-            )  # outside of a turn there is no limit to set back; start-up has one budget for all of it
-        if not said.phase:
-            return said
-        fields = {"sessionId": self.id} | said.fields
-        fields = {name: value for name, value in fields.items() if value not in (None, "")}
-        return said.replace(fields=fields, raw=raw_of(message))
+            # there is no limit to set back; start-up has one budget for all of it
+            said = said.replace(alive=False)
+        return said.of_message(message, sessionId=self.id)
 
     def _update(self, params: Message, now: float) -> list[AgentUpdate]:
         update = mapping_of(params, "update")
@@ -221,7 +219,7 @@ class AcpSession(AgentState):
                 return self.usage.read(update) if ours else []
             case "state_update":
                 return self._state(update, now) if ours else []
-        return updates.plain(kind, update, self.phase)
+        return updates.stateless_updates(kind, update, self.phase)
 
     def _chunk(self, kind: str, update: Message, ours: bool, now: float) -> list[AgentUpdate]:
         text = updates.content_text(update.get("content"))
@@ -322,7 +320,7 @@ class AcpSession(AgentState):
     def silent(self, now: float) -> float:
         """Return seconds without a sign of life that are the agent's own: not its tool's, and not a person's."""
         own = self.in_turn or self._stage == STARTUP
-        return max(0.0, now - self._heard) if own and self.stage not in _PURPOSES else 0.0
+        return max(0.0, now - self._heard) if own and self.stage not in _OTHERS else 0.0
 
     def stall_reason(self, now: float) -> StallReason:
         """Return what it is at, or what it waits for: the cause of a stall, in words."""
@@ -348,6 +346,6 @@ class AcpSession(AgentState):
 
 
 def _about(tool: AcpTool, now: float) -> str:
-    if tool.status in ("completed", "failed", "cancelled"):
+    if tool.status in OVER:
         return f"{tool.name}: {tool.status} after {human(max(0.0, now - tool.since))}"
     return tool.name

@@ -35,7 +35,7 @@ KINDS = frozenset(_PLAIN) | _STATEFUL
 _OUTPUT = frozenset({"terminal_update", "terminal_output_chunk", "tool_call_content_chunk"})
 
 
-def plain(kind: str, update: Message, phase: str) -> list[AgentUpdate]:
+def stateless_updates(kind: str, update: Message, phase: str) -> list[AgentUpdate]:
     """Return what an update means that changes no state of a turn."""
     if kind not in _PLAIN:
         return [AgentUpdate("unknown", f"Unknown update: {preview(kind or 'none', 80)}.", "session/update")]

@@ -58,11 +58,11 @@ def suggestions(error: Message | None, session: str) -> list[str]:
     if error.get("info") == "api_error" and status is None:
         found.append(_NETWORK)
     if session and (status in _RETRYABLE or (status is None and found)):
-        found.append(again(session))
+        found.append(how_to_resume(session))
     return found
 
 
-def again(session: str) -> str:
+def how_to_resume(session: str) -> str:
     """Return how to go on with a session."""
     return f"go on with the same session: unhang claude resume {quote(session)} 'TEXT'"
 

@@ -8,9 +8,9 @@ turn, and there may be several: a task in the background that ends begins anothe
 from __future__ import annotations
 
 from unhang.agents.base.state import AgentState
-from unhang.agents.base.update import AgentUpdate, StallReason, preview, raw_of
+from unhang.agents.base.update import AgentUpdate, StallReason, preview
 from unhang.agents.claude.protocol import errors, tools
-from unhang.agents.claude.protocol.system import plain
+from unhang.agents.claude.protocol.system import stateless_update
 from unhang.agents.claude.protocol.usage import ClaudeUsage
 from unhang.core.diagnosis.time_left import for_time
 from unhang.core.durations import human
@@ -88,11 +88,7 @@ class ClaudeStream(AgentState):
         return [one for one in found if not one.empty]
 
     def _finished(self, said: AgentUpdate, message: Message) -> AgentUpdate:
-        if not said.phase:
-            return said
-        fields = {"sessionId": self.session, "agentId": id_of(message, "agent_id")} | said.fields
-        fields = {name: value for name, value in fields.items() if value not in (None, "")}
-        return said.replace(fields=fields, raw=raw_of(message))
+        return said.of_message(message, sessionId=self.session, agentId=id_of(message, "agent_id"))
 
     def _judge(self, kind: str, message: Message, now: float) -> list[AgentUpdate]:
         match kind:
@@ -109,7 +105,7 @@ class ClaudeStream(AgentState):
             case "control_request":
                 what = text_of(message, "request", "subtype") or "something"
                 return [AgentUpdate("warning", f"Claude asks its host: {preview(what)}.", "control_request")]
-        found = plain(message, self.phase)
+        found = stateless_update(message, self.phase)
         return [found or AgentUpdate("unknown", f"Unknown message type: {preview(kind)}.", kind)]
 
     # --- system lines ---------------------------------------------------------------------------------------
@@ -132,7 +128,7 @@ class ClaudeStream(AgentState):
                     del self._hooks[next(iter(self._hooks))]
             case "hook_response":
                 self._hooks.pop(id_of(message, "hook_id"), None)
-        found = plain(message, self.phase)
+        found = stateless_update(message, self.phase)
         if found is None:
             return [AgentUpdate("unknown", f"Unknown message type: system/{preview(subtype)}.", f"system/{subtype}")]
         if subtype == "permission_denied":
@@ -252,9 +248,9 @@ class ClaudeStream(AgentState):
         if fields["tool"] == "Bash":
             fields["command"] = tools.subject_of(use)
         if use.get("type") != "tool_use":  # the service runs it: nothing of it ends here
-            return AgentUpdate(self.phase, tools.begun(use), "assistant", True, fields=fields)
+            return AgentUpdate(self.phase, tools.describe_start(use), "assistant", True, fields=fields)
         self.tools.begin(use, now, agent)
-        return AgentUpdate(self.phase, tools.begun(use), "assistant", True, True, self.tools.window, fields)
+        return AgentUpdate(self.phase, tools.describe_start(use), "assistant", True, True, self.tools.window, fields)
 
     def _user(self, message: Message) -> list[AgentUpdate]:
         said: list[AgentUpdate] = []
@@ -269,7 +265,7 @@ class ClaudeStream(AgentState):
         identity, failed = id_of(block, "tool_use_id"), block.get("is_error") is True
         tool = self.tools.end(identity)
         self.phase = "thinking"
-        text = tools.ended(tool, failed, tools.result_text(block))
+        text = tools.describe_end(tool, failed, tools.result_text(block))
         fields: Message = {"toolUseId": identity, "tool": tool.name if tool else None, "failed": failed or None}
         return AgentUpdate("running", text, "user", True, tool is not None, self.tools.window, fields)
 
@@ -322,7 +318,7 @@ class ClaudeStream(AgentState):
         """Return what it is at, or what it waits for: the cause of a stall, in words."""
         seconds = max(0.0, now - self._heard)
         silent = for_time(seconds)
-        again = [errors.again(self.session)] if self.session else []
+        again = [errors.how_to_resume(self.session)] if self.session else []
         if self._retries:
             since = human(max(0.0, now - self._retrying_since))
             times = f"{self._retries} times" if self._retries > 1 else "once"

@@ -101,7 +101,7 @@ OTHERS: dict[str, Phrase] = {
 }
 
 
-def plain(message: Message, current: str) -> AgentUpdate | None:
+def stateless_update(message: Message, current: str) -> AgentUpdate | None:
     """Return what such a message means; None: it is not one of these."""
     kind = text_of(message, "type", most=80)
     if kind == "system":

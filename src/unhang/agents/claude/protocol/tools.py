@@ -54,7 +54,7 @@ def subject_of(use: Message) -> str:
     return next((preview(found, 500) for name in _SUBJECTS if (found := text_of(use, "input", name))), "")
 
 
-def begun(use: Message) -> str:
+def describe_start(use: Message) -> str:
     """Return the beginning of a call, for people."""
     name, subject = text_of(use, "name", most=120) or "a tool", preview(subject_of(use))
     if name == "Bash":
@@ -65,7 +65,7 @@ def begun(use: Message) -> str:
     return f"Tool {shown}: {subject}" if subject else f"Tool {shown}."
 
 
-def ended(tool: ClaudeTool | None, failed: bool, text: str) -> str:
+def describe_end(tool: ClaudeTool | None, failed: bool, text: str) -> str:
     """Return the end of a call, for people."""
     what = "a tool" if tool is None else (tool.what or _mcp_name(tool.name))
     if failed:

@@ -113,7 +113,7 @@ class CodexExec:
             changed = self.tools.begin(item) or (name == "agentMessage" and self.tools.model_spoke())
         elif kind == "item.completed":
             changed = self.tools.end(item) or (name == "agentMessage" and self.tools.model_spoke())
-        text = items.begun(item) if kind == "item.started" else items.ended(item)
+        text = items.describe_start(item) if kind == "item.started" else items.describe_end(item)
         alive = items.from_the_model(item)
         return AgentUpdate(phase, text, "", alive, changed, self.tools.window, fields)
 

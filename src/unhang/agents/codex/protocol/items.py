@@ -87,7 +87,7 @@ def from_the_model(item: Message) -> bool:
     return kind_of(item) not in _NOT_OF_THE_MODEL
 
 
-def begun(item: Message) -> str:
+def describe_start(item: Message) -> str:
     """Return the beginning of an item, for people."""
     kind = kind_of(item)
     match kind:
@@ -106,7 +106,7 @@ def begun(item: Message) -> str:
     return _of_others(kind, item)
 
 
-def ended(item: Message) -> str:
+def describe_end(item: Message) -> str:
     """Return the end of an item, for people."""
     kind = kind_of(item)
     match kind:

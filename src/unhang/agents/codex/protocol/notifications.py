@@ -96,7 +96,7 @@ PLAIN: dict[str, Phrase] = {
 }
 
 
-def plain(method: str, params: Message, current: str) -> AgentUpdate | None:
+def stateless_update(method: str, params: Message, current: str) -> AgentUpdate | None:
     """Return what such a message means; None: it is not one of these."""
     known = PLAIN.get(method)
     return None if known is None else update_of(known, params, method, current)

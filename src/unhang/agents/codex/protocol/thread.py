@@ -7,9 +7,9 @@ waited for. "Reconnecting…", rate limits, status changes and warnings are not,
 from __future__ import annotations
 
 from unhang.agents.base.state import AgentState
-from unhang.agents.base.update import AgentUpdate, StallReason, preview, raw_of
+from unhang.agents.base.update import AgentUpdate, StallReason, preview
 from unhang.agents.codex.protocol import errors, hints, items
-from unhang.agents.codex.protocol.notifications import PLAIN, plain
+from unhang.agents.codex.protocol.notifications import PLAIN, stateless_update
 from unhang.agents.codex.protocol.tools_in_flight import CodexTools
 from unhang.agents.codex.protocol.usage import CodexUsage
 from unhang.core.diagnosis.time_left import for_time
@@ -97,13 +97,9 @@ class CodexThread(AgentState):
         return [one for one in found if not one.empty]
 
     def _finished(self, said: AgentUpdate, message: Message) -> AgentUpdate:
-        if not said.phase:
-            return said
         params = message.get("params")
         thread = id_of(params, "threadId") or self.thread
-        fields = {"threadId": thread, "turnId": id_of(params, "turnId")} | said.fields
-        fields = {name: value for name, value in fields.items() if value not in (None, "")}
-        return said.replace(fields=fields, raw=raw_of(message))
+        return said.of_message(message, threadId=thread, turnId=id_of(params, "turnId"))
 
     def _judge(self, method: str, params: Message, now: float) -> list[AgentUpdate]:
         if method in _DELTAS:
@@ -132,7 +128,7 @@ class CodexThread(AgentState):
             case "item/commandExecution/terminalInteraction":
                 changed = self.tools.typed_at(id_of(params, "itemId"))
                 return [self._moved("running", "Codex looks at a running command.", method, changed)]
-        found = plain(method, params, self.phase)
+        found = stateless_update(method, params, self.phase)
         return [found or AgentUpdate("unknown", f"Unknown message type: {preview(method)}.", method)]
 
     def _moved(self, phase: str, text: str, method: str, changed: bool, **fields: Any) -> AgentUpdate:
@@ -146,8 +142,8 @@ class CodexThread(AgentState):
         item = mapping_of(params, "item")
         kind, phase = items.kind_of(item), items.phase_of(item)
         if kind not in items.TYPES:
-            return [AgentUpdate("unknown", items.begun(item), "item/started")]
-        text, fields = items.begun(item), items.details(item)
+            return [AgentUpdate("unknown", items.describe_start(item), "item/started")]
+        text, fields = items.describe_start(item), items.details(item)
         if not items.from_the_model(item):
             return [self._now(phase, text, "item/started", **fields)]
         tool = kind in items.TOOLS
@@ -161,7 +157,7 @@ class CodexThread(AgentState):
         kind = items.kind_of(item)
         self._writing.pop(id_of(item, "id"), None)
         if kind not in items.TYPES:
-            return [AgentUpdate("unknown", items.ended(item), "item/completed")]
+            return [AgentUpdate("unknown", items.describe_end(item), "item/completed")]
         if kind == "userMessage":
             return []  # its beginning has said it all
         if kind == "agentMessage":
@@ -170,7 +166,7 @@ class CodexThread(AgentState):
             self.compacted += 1
         changed = self.tools.end(item)
         fields = items.details(item)
-        return [self._moved(items.phase_of(item), items.ended(item), "item/completed", changed, **fields)]
+        return [self._moved(items.phase_of(item), items.describe_end(item), "item/completed", changed, **fields)]
 
     def _delta(self, method: str, params: Message, now: float) -> list[AgentUpdate]:
         changed = self.tools.model_spoke()

@@ -45,7 +45,7 @@ class CodexTools:
             return False
         name = id_of(item, "id")
         self._running[name] = self._limit_of(item)
-        self.about[name] = items.begun(item)
+        self.about[name] = items.describe_start(item)
         if kind == "commandExecution":
             self.names[name] = items.command_of(item)
         for kept in (self._running, self.names, self.about):
