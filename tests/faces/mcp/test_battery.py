@@ -88,6 +88,13 @@ PROMPTS: dict[str, dict[str, Any]] = {
     "a shell": {"command": "sh -i", "pty": True},
     "bash": {"command": "bash --norc -i", "pty": True},
     "python": {"argv": ["python3", "-q", "-i"]},
+    "node": {"argv": ["node", "-i"]},
+    "less": {"command": "seq 1000 | less", "pty": True},
+    "less that fills the screen": {"command": "seq 1000 | less", "pty": True, "env": {"TERM": "xterm"}},
+    "an editor at a terminal": {
+        "command": "EDITOR=vim git -c user.name=a -c user.email=a@b commit --allow-empty",
+        "pty": True,
+    },
     "code.interact": {"argv": ["python3", "-c", "import code; code.interact()"], "pty": True},
 }
 
@@ -123,6 +130,8 @@ async def run_row(call: Call, row: Row, folder: Path, turns: anyio.CapacityLimit
 
 async def ask(call: Call, name: str, folder: Path, turns: anyio.CapacityLimiter) -> None:
     folder.mkdir()
+    if name == "an editor at a terminal":
+        await call("run", argv=["git", "init", "-q"], cwd=str(folder))
     given = {"interactive": True} | PROMPTS[name] | {"cwd": str(folder)}
     async with turns:
         found = await call("run", **given)
@@ -136,7 +145,7 @@ async def ask(call: Call, name: str, folder: Path, turns: anyio.CapacityLimiter)
 
 
 @pytest.mark.parametrize("kind", CLIENTS)
-def test_the_commands_of_the_comparison(servers: Servers, kind: str, tmp_path: Path) -> None:
+def test_the_commands_of_the_comparison_end_as_its_table_says(servers: Servers, kind: str, tmp_path: Path) -> None:
     async def main() -> None:
         async with client(servers, kind) as call, anyio.create_task_group() as tasks:
             turns = anyio.CapacityLimiter(AT_ONCE)

@@ -29,13 +29,22 @@ from unhang.jobs.local_server import ConnectionLimits, LimitedConnection, admit,
 
 # far more than a loaded machine needs
 PATIENCE = 30.0
+# far more than the kernel holds for a connection
+LARGE = 1 << 25
 
 
 async def _app(scope: Scope, receive: Receive, send: Send) -> None:
     """Lets in who knows the word."""
     del receive
-    if scope["path"] == "/open":
+    if scope["path"] != "/closed":
         admit(scope)
+    if scope["path"] in ("/whole", "/pieces"):
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        pieces = 1 if scope["path"] == "/whole" else LARGE >> 16
+        for _ in range(pieces):
+            await send({"type": "http.response.body", "body": b"x" * (LARGE // pieces), "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
+        return
     await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
     await send({"type": "http.response.body", "body": b"ok"})
 
@@ -61,10 +70,10 @@ class Place:
 
 
 @asynccontextmanager
-async def place(limits: ConnectionLimits, patience: float) -> AsyncIterator[Place]:
+async def place(limits: ConnectionLimits, patience: float, **more: float) -> AsyncIterator[Place]:
     config = uvicorn.Config(_app, log_level="critical", access_log=False)
     config.load()
-    made = partial(LimitedConnection, limits, patience, config=config, server_state=ServerState(), app_state={})
+    made = partial(LimitedConnection, limits, patience, config=config, server_state=ServerState(), app_state={}, **more)
     server = await asyncio.get_running_loop().create_server(made, "127.0.0.1", 0)
     try:
         yield Place(limits, server.sockets[0].getsockname()[1])
@@ -80,6 +89,16 @@ async def _is_closed(reader: asyncio.StreamReader) -> bool:
             return True
 
 
+async def _size_of(reader: asyncio.StreamReader) -> int:
+    size = 0
+    try:
+        while piece := await reader.read(1 << 20):
+            size += len(piece)
+    except ConnectionResetError:
+        pass
+    return size
+
+
 async def _is_served(comer: tuple[asyncio.StreamReader, asyncio.StreamWriter], path: str = "/open") -> bool:
     reader, writer = comer
     writer.write(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
@@ -87,9 +106,9 @@ async def _is_served(comer: tuple[asyncio.StreamReader, asyncio.StreamWriter], p
         return (await reader.readuntil(b"\r\n\r\nok")).startswith(b"HTTP/1.1 200")
 
 
-def _play(limits: ConnectionLimits, patience: float, work: Any) -> None:
+def _play(limits: ConnectionLimits, patience: float, work: Any, **more: float) -> None:
     async def main() -> None:
-        async with place(limits, patience) as there:
+        async with place(limits, patience, **more) as there:
             comers: list[Any] = []
             await work(there, comers)
             for _, writer in comers:
@@ -170,12 +189,70 @@ def test_clients_are_bounded_too() -> None:
     _play(limits, PATIENCE, work)
 
 
+@pytest.mark.parametrize("path", ["/whole", "/pieces"])
+@pytest.mark.parametrize("more", ["", "Connection: close\r\n"])
+def test_a_client_that_takes_nothing_is_closed_and_one_that_takes_something_is_not(path: str, more: str) -> None:
+    limits = ConnectionLimits()
+
+    async def ask(there: Place) -> tuple[tuple[asyncio.StreamReader, asyncio.StreamWriter], LimitedConnection]:
+        before = set(limits._clients)
+        comer = await there.come()
+        comer[1].write(f"GET {path} HTTP/1.1\r\nHost: x\r\n{more}\r\n".encode())
+        async with asyncio.timeout(PATIENCE):
+            while not (new := limits._clients - before) or not next(iter(new)).flow.write_paused:
+                await asyncio.sleep(0)
+        return comer, new.pop()
+
+    async def work(there: Place, comers: list[Any]) -> None:
+        (reader, writer), reads = await ask(there)
+        stalled, stalls = await ask(there)
+        comers += [(reader, writer), stalled]
+        for connection in (reads, stalls):
+            connection._look_at_reader()
+        async with asyncio.timeout(PATIENCE):
+            size, before = 0, reads.transport.get_write_buffer_size()
+            while reads.transport.get_write_buffer_size() == before:
+                size += len(await reader.read(1 << 20))
+        for connection in (reads, stalls):
+            connection._look_at_reader()
+        assert limits._clients == {reads}
+        async with asyncio.timeout(PATIENCE):
+            while size < LARGE and (piece := await reader.read(1 << 20)):
+                size += len(piece)
+            assert size >= LARGE
+            assert await _size_of(stalled[0]) < LARGE, "what was in the buffers, and not the rest"
+            writer.transport.abort()
+            while limits._clients:
+                await asyncio.sleep(0)
+
+    _play(limits, PATIENCE, work, reader_patience=1000.0)
+
+
+def test_the_time_of_a_client_that_takes_nothing_is_short() -> None:
+    limits = ConnectionLimits()
+
+    async def work(there: Place, comers: list[Any]) -> None:
+        comer = await there.come()
+        comers.append(comer)
+        comer[1].write(b"GET /pieces HTTP/1.1\r\nHost: x\r\n\r\n")
+        async with asyncio.timeout(PATIENCE):
+            while not limits._clients:
+                await asyncio.sleep(0)
+            (connection,) = limits._clients
+            while limits._clients:
+                await asyncio.sleep(0)
+        assert connection.transport.get_write_buffer_size() == 0, "nothing is held for it"
+
+    _play(limits, PATIENCE, work, reader_patience=0.2)
+
+
 @pytest.mark.parametrize("descriptors", [16, 64, 256, 1024, 1 << 20, resource.RLIM_INFINITY])
 def test_strangers_and_clients_together_leave_descriptors_for_the_work(descriptors: int) -> None:
     limits = ConnectionLimits(descriptors)
     most = 1 << 16 if descriptors == resource.RLIM_INFINITY else descriptors
     assert limits.most_of_one < limits.most_strangers <= 64
     assert limits.most_strangers + limits.most_clients <= max(12, 0.7 * most)
+    assert limits.most_clients <= 1000
 
 
 def test_the_real_server_serves_its_client_while_a_stranger_holds_hundreds_of_connections(

@@ -14,7 +14,7 @@ from unhang.core import outcome, plain_text
 from unhang.core.events import from_line, to_line
 from unhang.core.result import Printed, build
 from unhang.core.view import View
-from unhang.faces.mcp.text import fenced, sentence, text_of_event, text_of_result
+from unhang.faces.mcp.text import MOST_LINES, fenced, readable, sentence, text_of_event, text_of_result
 from unhang.jobs.question import InputQuestion
 from unhang.jobs.short_result import ShortResult
 
@@ -32,6 +32,8 @@ _EVIL = st.lists(
             '"',
             "\x1b]0;",
             "\x1b[",
+            "\x1b[2;1H",
+            "a\ba",
             "\r",
         ]
     )
@@ -72,11 +74,30 @@ def _shown(status: str, stdout: str, stderr: str, message: str = "it ended") -> 
     }
 
 
+@pytest.mark.parametrize("status", ["error", "timeout", "running"])
+def test_a_text_with_all_that_it_may_have_has_twelve_lines_of_our_own_and_the_first_of_each(status: str) -> None:
+    many = {"next": [f"wait({n})" for n in range(5)], "recovery": {"suggestions": [f"do {n}" for n in range(6)]}}
+    more = {"diagnosis": {"state": "hung", "reason": "waits"}, "timeLeft": {"ms": 5, "limit": "hard"}}
+    long = "x\n" * 5000
+    ours = Read(text_of_result(_shown(status, long, long) | many | more)).ours
+    assert len(ours) == MOST_LINES
+    assert "- do 0" in ours
+    assert "Next: wait(0)" in ours
+
+
+@settings(max_examples=300, deadline=None)
+@given(_EVIL)
+def test_what_is_made_readable_has_other_lines_and_the_same_characters(text: str) -> None:
+    plain = plain_text.without_overstrikes(text)
+    assert "".join(readable(text).split()) == "".join(plain_text.harmless(plain).split())
+    assert "\n".join(map(plain_text.harmless, readable(text).split("\n"))) == readable(text)
+
+
 @settings(max_examples=300, deadline=None)
 @given(_EVIL, _EVIL, st.sampled_from(["success", "error", "timeout", "cancelled", "running"]))
 def test_what_is_between_the_fences_is_the_output_and_nothing_else_is(stdout: str, stderr: str, status: str) -> None:
     read = Read(text_of_result(_shown(status, stdout, stderr)))
-    expected = {"stdout": plain_text.harmless(stdout).rstrip("\n"), "stderr": plain_text.harmless(stderr).rstrip("\n")}
+    expected = {"stdout": readable(stdout).rstrip("\n"), "stderr": readable(stderr).rstrip("\n")}
     assert read.printed == {name: text for name, text in expected.items() if text}
     assert len(read.ours) <= 3
     own = {"(no output)", "Next: wait(…)", 'No limit ends it: it runs until cancel(job_id="abc").'}

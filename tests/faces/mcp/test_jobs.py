@@ -55,7 +55,7 @@ def test_a_started_job_is_listed_and_its_events_and_output_are_read_from_a_curso
     servers.run(era, work)
 
 
-def test_waiting_for_the_first_or_for_all_of_several(servers: Servers, tmp_path: Path) -> None:
+def test_wait_returns_at_the_first_end_of_several_or_at_all(servers: Servers, tmp_path: Path) -> None:
     async def work(caller: Caller) -> None:
         gate = tmp_path / "gate"
         slow = (await caller.call("start", command=f"while ! test -e {gate}; do sleep 0.05; done")).data["jobId"]

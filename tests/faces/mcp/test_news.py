@@ -90,6 +90,26 @@ def test_an_answer_has_what_happened_up_to_it_but_not_what_it_says_itself(server
     servers.run(era, work)
 
 
+def test_a_server_that_goes_to_the_background_is_told_to_be_ended_and_how_it_stays(servers: Servers, era: str) -> None:
+    """`start` lasts as long as its first process: the end is news, and what was left of it does not serve any more."""
+    gate = servers.engine.folder / "gate"
+
+    async def work(caller: Caller) -> None:
+        line = f"until [ -e {gate} ]; do sleep 0.1; done; setsid sleep 3000 & echo up"
+        job = (await caller.call("start", command=line, **STILL)).data["jobId"]
+        gate.touch()
+        await anyio.to_thread.run_sync(servers.job(job).wait)
+        told = await caller.call("list")
+        assert [each["jobId"] for each in told.data["news"]] == [job]
+        assert 'left running and ended: "sleep 3000"' in told.text
+        found = (await caller.call("wait", job_id=job)).text.splitlines()[0]
+        assert 'it left "sleep 3000" running, which was ended' in found
+        assert "without `&`" in found
+        assert "use start" not in found
+
+    servers.run(era, work)
+
+
 def test_a_modern_client_that_listens_hears_of_the_end_between_calls(servers: Servers) -> None:
     async def work(caller: Caller) -> None:
         job = (await caller.call("start", command=ASKS, interactive=True, **STILL)).data["jobId"]

@@ -26,7 +26,7 @@ def test_progress_rises_and_says_something(servers: Servers, era: str) -> None:
     servers.run(era, work, "--progress-every", "0.4")
 
 
-def test_a_warning_before_the_limit_and_an_error_when_it_fires(servers: Servers, era: str) -> None:
+def test_a_warning_comes_before_the_limit_and_an_error_when_it_fires(servers: Servers, era: str) -> None:
     """The shape that delegating servers have always sent; in the modern era only where the request asks for it."""
 
     async def work(caller: Caller) -> None:

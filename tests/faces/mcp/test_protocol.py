@@ -90,18 +90,18 @@ def test_a_request_is_served_answered_or_refused(modern: bool, method: str, para
     try:
         found = conversation(modern).take(McpRequest("r", method, params))
     except ProtocolError as error:
-        json.loads(protocol.encoded(protocol.error_message("r", error)))
+        json.loads(protocol.encode(protocol.error_message("r", error)))
     else:
         if isinstance(found, Serve):  # with everything that the method cannot do without
             assert found.caller.modern is modern
             assert method != "tools/call" or isinstance(params["name"], str)
         else:
-            json.loads(protocol.encoded(protocol.result_message("r", found)))
+            json.loads(protocol.encode(protocol.result_message("r", found)))
 
 
 @given(st.dictionaries(st.text(st.characters()), _json | st.text(st.characters(categories=["Cs", "Zl", "Cc"]))))
 def test_what_is_sent_is_one_line_that_every_reader_takes(value: dict[str, Any]) -> None:
-    line = protocol.encoded(protocol.notification("n", value))
+    line = protocol.encode(protocol.notification("n", value))
     assert line.count(b"\n") == 1
     assert line.decode().splitlines() == [line.decode().rstrip("\n")]
     json.loads(line)

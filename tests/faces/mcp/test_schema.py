@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 import pytest
 
-from unhang.faces.mcp.schema import Arg, Mismatch, Shown, lean, schema_of, taken
+from unhang.faces.mcp.schema import Arg, Mismatch, Shown, accept_value, schema_of, without_null
 
 COUNT = Annotated[int | None, Arg(description="how many", ge=1, le=500)]
 NAMES = Annotated[str | list[str], Arg(description="names")]
@@ -46,8 +46,13 @@ def test_a_class_of_answers_names_its_fields_in_camel_case_and_allows_more() -> 
 
 
 def test_what_may_be_left_out_is_not_described_as_null() -> None:
-    assert lean(schema_of(COUNT), None) == {"type": "integer", "minimum": 1, "maximum": 500, "description": "how many"}
-    assert lean(schema_of(bool), False) == {"type": "boolean", "default": False}
+    assert without_null(schema_of(COUNT), None) == {
+        "type": "integer",
+        "minimum": 1,
+        "maximum": 500,
+        "description": "how many",
+    }
+    assert without_null(schema_of(bool), False) == {"type": "boolean", "default": False}
 
 
 @pytest.mark.parametrize(
@@ -72,7 +77,7 @@ def test_what_may_be_left_out_is_not_described_as_null() -> None:
     ],
 )
 def test_a_value_is_taken_as_it_can_only_be_meant(annotation: Any, given: Any, found: Any) -> None:
-    taken_as = taken(schema_of(annotation), given)
+    taken_as = accept_value(schema_of(annotation), given)
     assert (taken_as, type(taken_as)) == (found, type(found))
 
 
@@ -109,5 +114,5 @@ def test_a_value_is_taken_as_it_can_only_be_meant(annotation: Any, given: Any, f
 )
 def test_a_value_that_cannot_be_meant_is_refused_in_one_line(annotation: Any, given: Any) -> None:
     with pytest.raises(Mismatch) as refused:
-        taken(schema_of(annotation), given)
+        accept_value(schema_of(annotation), given)
     assert len(str(refused.value).splitlines()) == 1

@@ -81,7 +81,9 @@ async def make(call: Call, situation: Situation, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", CLIENTS)
-def test_every_situation_of_the_table_and_where_its_advice_leads(servers: Servers, kind: str, tmp_path: Path) -> None:
+def test_every_situation_of_the_table_is_answered_and_its_advice_works(
+    servers: Servers, kind: str, tmp_path: Path
+) -> None:
     policy = tmp_path / "policy.json"
     policy.write_text(POLICY)
 

@@ -12,14 +12,14 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from unhang.faces.mcp.protocol import encoded, notification
+from unhang.faces.mcp.protocol import encode, notification
 from unhang.faces.mcp.stdio_streams import LONGEST_LINE, ClientGone, LineInput, LineOutput, LineTooLong
 
 LARGE = "x" * 200_000  # more than a pipe holds
 
 
 def message(number: int, text: str = "") -> bytes:
-    return encoded(notification(f"n/{number}", {"text": text}))
+    return encode(notification(f"n/{number}", {"text": text}))
 
 
 def with_pipe(work: Callable[[int, int], Coroutine[Any, Any, None]]) -> None:

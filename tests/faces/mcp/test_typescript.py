@@ -42,7 +42,7 @@ def test_a_command_that_outlasts_the_clients_patience_does_not_fail(servers: Ser
 
 @pytest.mark.slow
 @pytest.mark.timeout(200)
-def test_ninety_seconds_under_the_default_of_sixty(ninety: subprocess.Popen[bytes] | None) -> None:
+def test_a_command_of_ninety_seconds_ends_well_under_a_default_of_sixty(ninety: subprocess.Popen[bytes] | None) -> None:
     programs.need(programs.NODE, programs.SDK)
     assert ninety is not None
     found = finish(ninety)

@@ -14,7 +14,7 @@ from unhang.faces.mcp.access.check import check_access
 from unhang.faces.mcp.arguments import folder_of
 from unhang.faces.mcp.news import HandedOver
 from unhang.faces.mcp.settings import BOUNDS, Settings
-from unhang.faces.mcp.threads import LoopThreads, Threads, bound
+from unhang.faces.mcp.threads import LoopThreads, Threads, bind
 from unhang.jobs.handle import Job, attach
 from unhang.jobs.home import state_home
 from unhang.jobs.policy import find_policy
@@ -39,11 +39,11 @@ class Backend:
 
     async def in_thread(self, work: Callable[..., _Answer], /, *args: Any, **options: Any) -> _Answer:
         """Run work that is not abandoned when the call is cancelled: what was begun is known to be finished."""
-        return await self.threads.finish(bound(work, args, options))
+        return await self.threads.finish(bind(work, args, options))
 
     async def in_loose_thread(self, work: Callable[..., _Answer], /, *args: Any) -> _Answer:
         """Run work that is abandoned when the call is cancelled: it only reads."""
-        return await self.threads.loose(bound(work, args, {}))
+        return await self.threads.loose(bind(work, args, {}))
 
     def job(self, name: str) -> Job:
         """Return the job with this id, unique prefix or "@last"."""

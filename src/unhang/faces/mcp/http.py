@@ -6,13 +6,11 @@ So each request needs the bearer token and a known Host and Origin; neither chec
 
 from __future__ import annotations
 
-import asyncio
 import hmac
 import logging
 import sys
 import warnings
-from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import anyio
 import uvicorn
@@ -28,11 +26,11 @@ from unhang.faces.mcp.sdk import SdkThreads, build
 from unhang.faces.mcp.server import Server
 from unhang.faces.mcp.settings import Settings
 from unhang.jobs.local_server import (
-    HEADER_PATIENCE,
     ConnectionLimits,
-    LimitedConnection,
     admit,
+    configured,
     hosts_of,
+    in_address,
     listen,
     serve_on,
 )
@@ -112,18 +110,8 @@ def serve(settings: Settings, address: str, token_file: str | None) -> int:
     sock, host, port = listen("--http", address)
     hosts = hosts_of(host, port)
     app = RequestCheck(app_of(server, hosts), token, hosts)
-    limits = ConnectionLimits()
-    config = uvicorn.Config(
-        app,
-        http=cast("type[asyncio.Protocol]", partial(LimitedConnection, limits, HEADER_PATIENCE)),
-        ws="none",
-        backlog=limits.most_strangers,  # uvicorn also accepts this many in one go
-        log_level="error",
-        access_log=False,
-        timeout_graceful_shutdown=1,
-    )
-    shown = f"[{host}]" if ":" in host else host
-    print(f"http://{shown}:{port}{PATH}", flush=True)
+    config = configured(app, ConnectionLimits())
+    print(f"http://{in_address(host)}:{port}{PATH}", flush=True)
     print(f"unhang: the bearer token is in {path}", file=sys.stderr, flush=True)
     anyio.run(serve_on, uvicorn.Server(config), sock)
     backend.close()

@@ -295,6 +295,6 @@ def notification(method: str, params: dict[str, Any]) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "method": method, "params": params}
 
 
-def encoded(message: dict[str, Any]) -> bytes:
+def encode(message: dict[str, Any]) -> bytes:
     """Return a message as the line that is sent."""
     return values.dump(message, compact=True).encode() + b"\n"

@@ -17,6 +17,7 @@ from unhang.faces.mcp import result
 from unhang.faces.mcp.backend import Backend
 from unhang.faces.mcp.call import ProtocolError
 from unhang.faces.mcp.protocol import INVALID_PARAMS
+from unhang.faces.mcp.text import in_tool_words
 from unhang.jobs import listing
 from unhang.jobs.handle import Job
 
@@ -89,7 +90,7 @@ def read_part(backend: Backend, job: Job, name: str) -> str:
     if name == "job":
         return values.dump(result.result_of(job, backend.settings))
     if name == "events":
-        return "".join(values.dump(event) + "\n" for event in job.events())
+        return "".join(values.dump(in_tool_words(event, job.id)) + "\n" for event in job.events())
     return job.tail(name, _TAIL)
 
 

@@ -10,18 +10,23 @@ from typing import Any, NamedTuple
 
 from unhang.agents import registry
 from unhang.agents.codex.protocol import hints
-from unhang.core import editors, values
+from unhang.core import editors, plain_text, unanswered, values
 from unhang.core.advice import after_error
+from unhang.core.diagnosis import causes
 from unhang.core.diagnosis.causes import COMMAND_LINE, may_be_slow
 from unhang.core.diagnosis.suggest import suggestions, suggestions_for_agent
+from unhang.core.diagnosis.verdict import HUNG
+from unhang.core.diagnosis.waits import STDIN, TERMINAL
 from unhang.core.durations import human
 from unhang.core.result import suggested_by_agent
-from unhang.core.spec import AGENT
+from unhang.core.spec import AGENT, PIPE
 from unhang.core.view import View
 from unhang.faces.mcp.settings import Settings
 from unhang.faces.mcp.text import MORE_SEC, in_tool_words
+from unhang.jobs.end_time import hard_left
 from unhang.jobs.handle import Job
 from unhang.jobs.progress import TimeLeft, time_left
+from unhang.jobs.question import InputQuestion
 from unhang.jobs.short_result import ShortResult, short_result_of
 from unhang.jobs.tree_look import look_at
 
@@ -31,6 +36,8 @@ _BRIEF = ("name", "threadId", "sessionId", "turnStatus", "stopReason", "usage", 
 
 # What stands for an exit code that there is not (it was ended, or it still runs) where it must be a number.
 NO_EXIT_CODE = -1
+# Two limits that end a job within so many ms of each other are one to its caller.
+_SAME_MS = 1000
 
 
 class Seen(NamedTuple):
@@ -48,6 +55,7 @@ class _Running(NamedTuple):
 
     left: TimeLeft | None
     listening: tuple[str, ...]
+    typed: bool  # what is sent reaches it
 
 
 def result_of(
@@ -59,14 +67,16 @@ def result_of(
     """Return what is known of a job now, as the tools return it. `view`: of all its events, where they are at hand."""
     found = short_result_of(job, settings.output_bytes, view)
     running = None
+    found = found.replace(question=found.question or _question_seen(job, found, seen))
     job.note_seen(found.view)
     shown = found.to_json()
     if shown["partial"] is not None:
         shown["partial"]["lastEvents"] = [in_tool_words(event, job.id) for event in shown["partial"]["lastEvents"]]
     if found.result.leaked:
         shown["leftovers"] = list(found.result.outcome.get("leftovers") or [])
+        shown["background"] = _started(job)
     if found.result.status == "running":
-        running = _Running(time_left(job, found.view), look_at(job).listening)
+        running = _Running(time_left(job, found.view), look_at(job).listening, takes_input(job))
         shown |= _of_running(found, running, seen)
     recovery = None if found.result.recovery is None else _recovery(job, found, seen, shown["diagnosis"])
     shown |= {"recovery": recovery, "next": next_steps(found, running, seen)}
@@ -83,11 +93,46 @@ def _of_running(found: ShortResult, running: _Running, seen: Seen) -> dict[str, 
         "background": seen.background or seen.serves,
         "diagnosis": seen.diagnosis or known,
         "listening": list(running.listening),
-        "timeLeft": None,
+        "timeLeft": shown_time_left(running.left, found.view),
     }
-    if running.left is not None:
-        shown["timeLeft"] = {"ms": round(running.left.seconds * 1000), "limit": running.left.tier}
+    if found.question is not None and found.view.needs_input is None:
+        shown["needsInput"] = {"prompt": found.question.prompt}
     return shown
+
+
+def shown_time_left(left: TimeLeft | None, view: View) -> dict[str, Any] | None:
+    """Return which limit ends a job next and when; `hardMs`: when the hard one does, where the idle one is nearer."""
+    if left is None:
+        return None
+    ms, hard = round(left.seconds * 1000), hard_left(view)
+    if left.tier == "hard" or hard is None:
+        return {"ms": ms, "limit": left.tier}
+    hard_ms = round(hard * 1000)
+    if hard_ms <= ms + _SAME_MS:  # no sign of life moves the end
+        return {"ms": hard_ms, "limit": "hard"}
+    return {"ms": ms, "limit": left.tier, "hardMs": hard_ms}
+
+
+def takes_input(job: Job) -> bool:
+    """Return whether what is sent to a job reaches it."""
+    return bool(job.spec.get("pty")) or job.spec.get("stdin") == PIPE
+
+
+def _question_seen(job: Job, found: ShortResult, seen: Seen) -> InputQuestion | None:
+    """The question that only the diagnosis of this moment shows: a job without limits is not looked at otherwise, and
+    a full screen (an editor) ends in no prompt."""
+    known = seen.diagnosis or {}
+    if found.result.status != "running" or found.question is not None or known.get("state") != HUNG:
+        return None
+    if not (_wants_input(known) and takes_input(job)):
+        return None
+    return InputQuestion(f"input-{found.view.seq}", values.text_of(known, "evidence", "prompt"), True)
+
+
+def _wants_input(diagnosis: dict[str, Any]) -> bool:
+    """Whether a diagnosis says that the job waits for what can be sent to it, be it certain or not."""
+    channel = values.text_of(diagnosis, "evidence", "channel")
+    return causes.cause_of(diagnosis) is causes.INPUT and channel in (TERMINAL, STDIN)
 
 
 def agent_part(job: Job) -> dict[str, Any]:
@@ -143,16 +188,35 @@ def _recovery(job: Job, found: ShortResult, seen: Seen, diagnosis: dict[str, Any
         said += [*suggested_by_agent(found.view), *after_error(last, words)]
         if editors.refused_editor(result.stderr):
             said.append(f"it opened an editor, and there is none here: {editors.way_without(_command(job))}")
+        else:
+            said += _unanswered(job, found)
     elif result.status == "running" and found.question is None and (diagnosis or {}).get("state") == "hung":
         found_out = diagnosis or {}
         said += suggestions_for_agent(found_out, words) if agent else suggestions(found_out, None, words)
     if result.leaked:
-        said.append("start what is to stay with `start`; in a script, `wait` for what it puts in the background")
+        kept = "in the foreground (no `&`, no daemon option)" if _started(job) else "with `start`"
+        said.append(f"start what is to stay {kept}; in a script, `wait` for what it puts in the background")
     if seen.editors:
         opened = ", ".join(seen.editors)
         said = [f"it opened an editor ({opened}), which needs a terminal: {editors.way_without(_command(job))}"]
         retryable = False
     return {"suggestions": said, "retryable": retryable}
+
+
+def _unanswered(job: Job, found: ShortResult) -> list[str]:
+    """What to do about a failure that shows that the command asked, and nothing could answer."""
+    asked = unanswered.would_have_helped(found.result.stdout, found.result.stderr)
+    if asked is None or job.spec.get("pty"):
+        return []
+    needed, question = asked
+    asks = f"it asked {plain_text.quoted(question, 80)}" if question else "it asked"
+    if needed == unanswered.TERMINAL:
+        without = "or use the option that makes it not ask"
+        return [f"{asks}, and wants a terminal: pass pty=true and answer with `send`, {without}"]
+
+    if job.spec.get("stdin") == PIPE:
+        return []
+    return [f"{asks} and had no input: pass the answers as `stdin`, or interactive=true and answer with `send`"]
 
 
 def _command(job: Job) -> str:
@@ -169,8 +233,8 @@ _WORDS = COMMAND_LINE | {
     "start": "`start`",
     "send": "`send`",
     "keep": "`start`",
-    "look": "`diagnose`",
-    "deep": "`diagnose`",
+    "look": "`diagnose` of its job, or `unhang diagnose --pid`,",
+    "deep": "`diagnose` while it runs",
     "beat": "systemd-notify WATCHDOG=1",
 }
 _STARTED = {"start": "`start` with a larger limit"}
@@ -178,7 +242,12 @@ _STARTED = {"start": "`start` with a larger limit"}
 
 def _words_for(job: Job) -> dict[str, str]:
     """The words for a job: one that was started with `start` is not told to use it."""
-    return _WORDS | (_STARTED if (job.spec.get("labels") or {}).get("tool") == "start" else {})
+    return _WORDS | (_STARTED if _started(job) else {})
+
+
+def _started(job: Job) -> bool:
+    """Whether it was begun by `start`, to stay."""
+    return (job.spec.get("labels") or {}).get("tool") == "start"
 
 
 def next_steps(found: ShortResult, running: _Running | None, seen: Seen) -> list[str]:
@@ -205,11 +274,14 @@ def _while_running(found: ShortResult, running: _Running, seen: Seen) -> list[st
         keep = f"{cancel}; start(…) with the same command keeps it without limits"
         return [f"output({job}, tail=2000) reads what it prints", events, keep]
     if running.listening or seen.never_ending:
-        return [f"output({job}, tail=2000) reads what it prints", events, cancel]
+        more = f'send({job}, text="…") types into it' if running.typed else events
+        return [f"output({job}, tail=2000) reads what it prints", more, cancel]
     if running.left is not None and found.view.phase == "warning":
         more = f"{running.left.tier}_sec={MORE_SEC}"
         return [f"extend({job}, {more}) gives it {human(MORE_SEC)} more", wait, cancel]
     known = seen.diagnosis or (found.view.diagnosis if found.view.in_doubt else None) or {}
     if known.get("state") == "hung":
         return [f"{cancel}; then change what it waits for", wait]
+    if running.typed and _wants_input(known):  # an editor that has a timer, too, is no certain case
+        return [f'send({job}, text="…") types into it', wait, cancel]
     return [wait, events, cancel]

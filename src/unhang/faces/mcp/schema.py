@@ -91,7 +91,7 @@ def _with_bounds(schema: dict[str, Any], bounds: dict[str, Any], length: dict[st
     return schema | ({"minItems": length["minLength"]} if kind == "array" and length else {})
 
 
-def lean(schema: dict[str, Any], default: Any) -> dict[str, Any]:
+def without_null(schema: dict[str, Any], default: Any) -> dict[str, Any]:
     """Return the schema of an argument with a default, as a model pays for it: no "or null" for what may be omitted."""
     choices = [each for each in schema.get("anyOf", ()) if each != _NULL]
     if len(choices) == 1:
@@ -99,7 +99,7 @@ def lean(schema: dict[str, Any], default: Any) -> dict[str, Any]:
     return schema if default is None else schema | {"default": default}
 
 
-def taken(schema: dict[str, Any], value: Any) -> Any:
+def accept_value(schema: dict[str, Any], value: Any) -> Any:
     """Return a value as its schema wants it. Raises Mismatch if it cannot be meant that way."""
     choices = schema.get("anyOf")
     if choices is None:
@@ -136,7 +136,7 @@ def _taken(schema: dict[str, Any], value: Any) -> Any:
 
 def _part(schema: dict[str, Any], value: Any) -> Any:
     try:
-        return taken(schema, value)
+        return accept_value(schema, value)
     except Mismatch as error:
         raise Mismatch(f"each of its values {str(error).removeprefix('it ')}") from None
 

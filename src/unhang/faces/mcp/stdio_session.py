@@ -89,11 +89,11 @@ class StdioSession:
 
     async def send(self, message: dict[str, Any]) -> None:
         """Send a message. Raises ClientGone."""
-        await self._output.send(protocol.encoded(message))
+        await self._output.send(protocol.encode(message))
 
     def _leave(self, message: dict[str, Any]) -> None:
         """Send a message without a wait for a client that does not read: its end is to be seen. Raises ClientGone."""
-        self._output.leave(protocol.encoded(message))
+        self._output.leave(protocol.encode(message))
 
     def _take(self, line: bytes) -> None:
         try:

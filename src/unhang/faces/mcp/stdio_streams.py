@@ -15,6 +15,8 @@ import select
 from collections import deque
 from collections.abc import Callable
 
+from unhang.jobs.client_process import hung_up
+
 _READ = 1 << 16
 # What a pipe or a socket that can be written to takes without blocking, however little room it has.
 _PAGE = 4096
@@ -151,7 +153,7 @@ class LineOutput:
 class LineInput:
     """The lines of the client.
 
-    They end with our output, too: a client that does not hear the answers is gone, whoever holds its other pipe open.
+    They end with our output, too: a client that hears no answers is gone, even if a wrapper holds its other pipe open.
     """
 
     def __init__(self, fd: int, output: LineOutput) -> None:
@@ -230,13 +232,6 @@ class LineInput:
         self._lines.clear()
         if self._come is not None:
             _done(self._come)
-
-
-def hung_up(fd: int) -> bool:
-    """Return whether the other end of a pipe, a connection or a terminal is closed."""
-    poll = select.poll()
-    poll.register(fd, 0)
-    return bool(poll.poll(0))
 
 
 def _done(come: asyncio.Future[None]) -> None:

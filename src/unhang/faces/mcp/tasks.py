@@ -13,13 +13,14 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
+from unhang.core.events import ELOST, error_code
 from unhang.core.view import View
 from unhang.errors import UnhangError
 from unhang.faces.mcp.backend import Backend
 from unhang.faces.mcp.call import McpCall, ProtocolError
 from unhang.faces.mcp.protocol import HEADER_MISMATCH, INTERNAL_ERROR, INVALID_PARAMS, MISSING_CAPABILITY
 from unhang.faces.mcp.result import result_of
-from unhang.faces.mcp.text import sentence
+from unhang.faces.mcp.text import in_tool_words, sentence
 from unhang.faces.mcp.tool_results import error_result, job_tool_result
 from unhang.jobs import control_client
 from unhang.jobs.attend import AttendedJob
@@ -95,7 +96,7 @@ class Tasks:
         outcome = view.outcome or {}
         if view.status == "cancelled":
             return _envelope(job, view, "cancelled")
-        if (outcome.get("error") or {}).get("code") == "ELOST":
+        if error_code(outcome) == ELOST:
             error = {"code": INTERNAL_ERROR, "message": sentence(str(outcome.get("message", "lost")))}
             return _envelope(job, view, "failed") | {"error": error}
         result = job_tool_result(result_of(job, self._backend.settings))
@@ -129,7 +130,7 @@ class Tasks:
         given = response if isinstance(response, dict) else {}
         try:
             if given.get("action") == "accept":
-                job.send(typed(given.get("content")) + "\n")
+                job.send(typed_line(given.get("content")) + "\n")
             else:
                 job.send(b"", eof=True)
         except UnhangError:
@@ -165,7 +166,7 @@ def _envelope(job: Job, view: View, status: str) -> dict[str, Any]:
     return {
         "taskId": job.id,
         "status": status,
-        "statusMessage": sentence(str(last.get("message", ""))),
+        "statusMessage": sentence(str(in_tool_words(last, job.id).get("message", ""))),
         "createdAt": created,
         "lastUpdatedAt": str(last.get("ts") or created),
         "ttlMs": _TTL_MS,
@@ -173,7 +174,7 @@ def _envelope(job: Job, view: View, status: str) -> dict[str, Any]:
     }
 
 
-def typed(content: Any) -> str:
+def typed_line(content: Any) -> str:
     """Return the line that a person would type: the text, or the first answer of a form."""
     found = content.get("text", next(iter(content.values()), "")) if isinstance(content, dict) else content
     if isinstance(found, bool):

@@ -7,6 +7,7 @@ prompt, a process name, a heartbeat) and sentences that may hold some stand in q
 
 from __future__ import annotations
 
+import re
 import secrets
 from typing import Any
 
@@ -19,6 +20,14 @@ from unhang.core.watchdog import messages
 _END = 1500
 _END_LINES = 40
 _SENTENCE = 300
+# What a text has at most beside the output, and of advice in it.
+MOST_LINES = 12
+_ADVICE = 4
+_FENCE = "--- "
+_CARRIAGE_RETURNS = re.compile(r"\r+\n|\r+(?!\Z)")
+_JUMP = re.compile(r"\x1b\[[0-9;]*[Hf]")
+# A screen is wider than what stands on it.
+_BLANKS = re.compile(r"[ \n]*\n")
 # What an extension that is offered gives.
 MORE_SEC = 600
 
@@ -26,22 +35,52 @@ MORE_SEC = 600
 def text_of_result(shown: dict[str, Any]) -> str:
     """Return the text of a result: how the job ended or where it stands, why, its output, and what to do next."""
     status = shown["status"]
-    job = f"(job {shown['jobId']})"
     if status == "success":
-        lines = [f"exit 0 after {human_ms(shown['durationMs'])}{_leftovers(shown)} {job}", *_printed(shown, None)]
+        lines = [f"exit 0 after {human_ms(shown['durationMs'])}{_leftovers(shown)} (job {shown['jobId']})"]
+        lines += _printed(shown, None)
         return "\n".join(lines + _next(shown))
-    lines = [f"{_head(shown)}: {sentence(_message(shown))}{_leftovers(shown)} {job}"]
+    lines = [_first_line(shown)]
     diagnosis = shown.get("diagnosis") or {}
     if diagnosis.get("reason") and status in ("timeout", "running") and not shown.get("needsInput"):
         lines.append(f"Why: {quoted(diagnosis['reason'])}")
     lines += _printed(shown, _END)
     if status == "running":
-        lines.append(_time_left(shown))
+        lines.append(text_of_time_left(shown["jobId"], shown.get("timeLeft"), shown["limits"]))
+    own = sum(not line.startswith(_FENCE) for line in lines)
+    return "\n".join(lines + advice_of(shown, MOST_LINES - own))
+
+
+def advice_of(shown: dict[str, Any], most: int = MOST_LINES) -> list[str]:
+    """Return what to do about a job, and what to call next, the first of each, in at most `most` lines."""
     suggestions = (shown.get("recovery") or {}).get("suggestions") or []
-    if suggestions:
-        lines.append("What to do:")
-        lines += [f"- {sentence(suggestion)}" for suggestion in suggestions[:4]]
-    return "\n".join(lines + _next(shown))
+    steps = _next(shown)
+    room = max(1, most - len(steps) - 1)
+    lines = [f"- {sentence(suggestion)}" for suggestion in suggestions[: min(_ADVICE, room)]]
+    advice = ["What to do:", *lines] if lines else []
+    return advice + steps[: max(1, most - len(advice))]
+
+
+def text_of_several(shown: list[dict[str, Any]]) -> str:
+    """Return the text of several results: whole of those that have ended or need a decision, a line of the others.
+
+    One step waits for all of these.
+    """
+    parts = [text_of_result(each) for each in shown if not _goes_on(each)]
+    going = [each for each in shown if _goes_on(each)]
+    lines = [_first_line(each) for each in going]
+    if going:
+        names = ", ".join(f'"{each["jobId"]}"' for each in going)
+        lines.append(f"Next: wait(job_id=[{names}]) waits for {'the next of these' if going[1:] else 'its end'}")
+    return "\n\n".join([*parts, "\n".join(lines)] if lines else parts)
+
+
+def _first_line(shown: dict[str, Any]) -> str:
+    return f"{_head(shown)}: {sentence(_message(shown))}{_leftovers(shown)} (job {shown['jobId']})"
+
+
+def _goes_on(shown: dict[str, Any]) -> bool:
+    """Whether a job runs, and nothing about it is to be decided."""
+    return shown["status"] == "running" and _head(shown) in ("STILL RUNNING", "RUNNING IN THE BACKGROUND")
 
 
 _ENDED = {"error": "FAILED", "timeout": "TIMED OUT", "cancelled": "CANCELLED"}
@@ -80,19 +119,26 @@ def _leftovers(shown: dict[str, Any]) -> str:
     survived = shown.get("survivors") or []
     ended = "was" if len(left) == 1 else "were"
     became = f"of which {len(survived)} outlived SIGKILL" if survived else f"which {ended} ended"
-    return f"; it left {names} running, {became}; use start to keep it"
+    # a job of `start` lasts as long as its first process, and what that one leaves is left over there, too
+    keep = "to keep it, start it without `&` or a daemon option" if shown.get("background") else "use start to keep it"
+    return f"; it left {names} running, {became}; {keep}"
 
 
-def _time_left(shown: dict[str, Any]) -> str:
-    """When a limit ends a running job, and how to move it."""
-    left, job = shown.get("timeLeft"), f'job_id="{shown["jobId"]}"'
+def text_of_time_left(job_id: str, left: dict[str, Any] | None, limits: dict[str, Any]) -> str:
+    """Return when limits end a running job, in one line, and how to move the one that does so next."""
+    job = f'job_id="{job_id}"'
     if left is None:
         return f"No limit ends it: it runs until cancel({job})."
     tier = left["limit"]
-    limit = (shown["limits"].get(f"{tier}Ms") or {}).get("value") or 0
     unless = "unless it shows a sign of life" if tier == "idle" else "whatever it does"
-    more = f"extend({job}, {tier}_sec={MORE_SEC})"
-    return f"Ends in {human_ms(left['ms'])} {unless} ({tier} limit {human_ms(limit)}); {more} gives more."
+    ends = f"Ends in {human_ms(left['ms'])} {unless} ({tier} limit {_limit(limits, tier)})"
+    if "hardMs" in left:
+        ends += f", in {human_ms(left['hardMs'])} whatever it does (hard limit {_limit(limits, 'hard')})"
+    return f"{ends}; extend({job}, {tier}_sec={MORE_SEC}) gives more."
+
+
+def _limit(limits: dict[str, Any], tier: str) -> str:
+    return human_ms((limits.get(f"{tier}Ms") or {}).get("value") or 0)
 
 
 def _next(shown: dict[str, Any]) -> list[str]:
@@ -102,7 +148,7 @@ def _next(shown: dict[str, Any]) -> list[str]:
 def _printed(shown: dict[str, Any], most: int | None) -> list[str]:
     lines: list[str] = []
     for name in ("stdout", "stderr"):
-        text = plain_text.harmless(str(shown[name])).rstrip("\n")
+        text = readable(str(shown[name])).rstrip("\n")
         if not text:
             continue
         end = text if most is None else "\n".join(text[-most:].split("\n")[-_END_LINES:])
@@ -116,12 +162,24 @@ def _printed(shown: dict[str, Any], most: int | None) -> list[str]:
     return lines
 
 
+def readable(text: str) -> str:
+    """Return what a job printed for a reader who sees no screen.
+
+    What a carriage return (a progress bar) or a jump of the cursor (a program that fills the screen) begins stands on a
+    line of its own, and letters that are struck over are letters. Nothing that moves a cursor is left.
+    """
+    text = _CARRIAGE_RETURNS.sub("\n", plain_text.without_overstrikes(text))
+    if _JUMP.search(text):
+        text = _BLANKS.sub("\n", _JUMP.sub("\n", text))
+    return plain_text.harmless(text)
+
+
 def fenced(name: str, text: str) -> str:
     """Return what a job printed, between two lines that the output cannot imitate."""
     number = secrets.token_hex(3)
     while number in text:  # a job that prints all numbers of this length gets a longer one
         number += secrets.token_hex(1)
-    return f"--- {name} {number}\n{text}\n--- end {number}"
+    return f"{_FENCE}{name} {number}\n{text}\n--- end {number}"
 
 
 def quoted(text: str) -> str:

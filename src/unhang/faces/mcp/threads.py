@@ -60,6 +60,6 @@ class LoopThreads:
             return task.result()
 
 
-def bound(work: Callable[..., _Answer], args: tuple[Any, ...], options: dict[str, Any]) -> Callable[[], _Answer]:
+def bind(work: Callable[..., _Answer], args: tuple[Any, ...], options: dict[str, Any]) -> Callable[[], _Answer]:
     """Return the work with its arguments."""
     return partial(work, *args, **options) if args or options else work

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, get_args, get_type_hints
 
 from unhang.faces.mcp.call import McpCall, ToolResult
-from unhang.faces.mcp.schema import lean, schema_of, taken
+from unhang.faces.mcp.schema import accept_value, schema_of, without_null
 
 # What clients may expect of a tool: it only reads, it changes something, it ends something, it does anything at all.
 READS = {"readOnlyHint": True, "openWorldHint": False}
@@ -46,7 +46,7 @@ class Tool:
                 required.append(argument.name)
                 fields[argument.name] = schema
             else:
-                fields[argument.name] = lean(schema, argument.default)
+                fields[argument.name] = without_null(schema, argument.default)
                 self.defaults[argument.name] = argument.default
         self._hints = {name: schema_of(hints[name]) for name in fields}
         self.parameters: dict[str, Any] = {"type": "object", "properties": fields, "additionalProperties": False}
@@ -55,7 +55,7 @@ class Tool:
 
     def taken(self, name: str, value: Any) -> Any:
         """Return the value of an argument as the function takes it. Raises Mismatch."""
-        return taken(self._hints[name], value)
+        return accept_value(self._hints[name], value)
 
     def arguments(self, given: dict[str, Any]) -> dict[str, Any]:
         """Return the arguments of a call as the function takes them. Raises Mismatch."""

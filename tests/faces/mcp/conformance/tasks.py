@@ -20,7 +20,7 @@ from unhang.faces.mcp.backend import Backend
 from unhang.faces.mcp.call import McpCall, ProtocolError
 from unhang.faces.mcp.job_call import attend
 from unhang.faces.mcp.sdk import SdkCall, ToolCalls, complete
-from unhang.faces.mcp.tasks import Tasks, TaskStarter, typed
+from unhang.faces.mcp.tasks import Tasks, TaskStarter, typed_line
 from unhang.jobs.attend import AttendedJob
 from unhang.jobs.handle import Job
 
@@ -59,7 +59,7 @@ class FixtureTasks(Tasks):
             super().deliver(job, key, response)
             return
         answers = self.two_questions[job.id]
-        answers[key] = typed(response.get("content"))
+        answers[key] = typed_line(response.get("content"))
         if len(answers) == len(QUESTIONS):
             try:
                 job.send("".join(f"{answers[name]}\n" for name in QUESTIONS))
@@ -80,7 +80,7 @@ class FixtureCalls(ToolCalls):
             if not params.input_responses:
                 return {"resultType": "input_required", "inputRequests": {"user_name": _ask("What is your name?")}}
             content = getattr(params.input_responses["user_name"], "content", None)
-            arguments = {"user_name": typed(content)}
+            arguments = {"user_name": typed_line(content)}
         try:
             begun = await self.server.tasks.begin(SdkCall(ctx), params.name, arguments)
             return await call_next(ctx) if begun is None else complete(begun)

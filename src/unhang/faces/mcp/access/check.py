@@ -23,11 +23,6 @@ _DEEPEST = 8
 _MOST = 5000
 # Variables whose values shells run or the dynamic linker loads.
 _STEERING = frozenset({"ENV", "BASH_ENV", "PS0", "PS1", "PS2", "PS4", "PROMPT_COMMAND", "SHELLOPTS", "BASHOPTS"})
-# Words of the shell grammar. In bash they may also follow `time`, which is a program in other shells.
-_GRAMMAR = (
-    *("!", "{", "}", "if", "then", "else", "elif", "fi", "for", "while", "until", "do", "done", "case", "esac"),
-    *("function", "select", "coproc"),
-)
 _STEERING_PREFIXES = ("LD_", "DYLD_", "BASH_FUNC_")
 
 
@@ -88,7 +83,7 @@ class _Lists:
             raise Uncertain("commands are nested too deep, or there are too many")
         name = _name(words[0])
         self._denied(words)
-        inner = wrappers.inside(name, words, body)
+        inner = wrappers.commands_inside(name, words, body)
         if inner.code and not self._allowed(words):
             raise Uncertain(f"{inner.code}; only an interpreter that is on the allow list may be given code")
         if not inner.transparent and self._allow and not self._allowed(words):
@@ -125,8 +120,8 @@ class _Lists:
 
 
 def _name(word: Word) -> str:
-    if word.bare and word.text in _GRAMMAR:
-        raise Uncertain(f"{word.text!r} is grammar in one shell and a command in another")
+    if word.bare and word.text in strict_reader.GRAMMAR:  # in bash after `time`, which is a program in other shells
+        raise strict_reader.of_one_shell(word.text)
     if not word.named or "\\" in word.text:
         raise Uncertain(f"{_shown((word,))!r} is not the written-out name of a command")
     return command_name(word.text)

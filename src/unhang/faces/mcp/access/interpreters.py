@@ -66,7 +66,7 @@ _SED_LONG = (
 )
 
 
-def of(name: str, words: tuple[Word, ...]) -> str:
+def unexamined_code(name: str, words: tuple[Word, ...]) -> str:
     """Return why this command runs code that is not examined; empty if it runs none."""
     if name in _AWKS:
         return _awk(words)

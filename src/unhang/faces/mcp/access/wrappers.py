@@ -11,13 +11,12 @@ import itertools
 from typing import NamedTuple
 
 from unhang.core.policy.shell.strict_reader import HOLE, Uncertain, Word
-from unhang.core.policy.shell.wrapper_commands import is_assignment, options_of, unwrap
+from unhang.core.policy.shell.wrapper_commands import FIND_ACTIONS, is_assignment, options_of, unwrap
 from unhang.faces.mcp.access import interpreters
 
 # Only the grammar of these is read by `core/policy/shell/strict_reader.py`.
 _SHELLS = frozenset({"sh", "bash", "dash", "ash"})
 _SHELL_LETTERS = frozenset("abcefhiklmnoprstuvxBCDEHOPT")
-_FIND_ACTIONS = ("-exec", "-execdir", "-ok", "-okdir")
 # These change what later words of the line mean, or run a function that the line does not name.
 _CHANGING = frozenset({"alias", "fc", "bind", "complete", "compgen", "enable"})
 # These set variables by name; in bash they also run a substitution that stands in an index.
@@ -60,7 +59,7 @@ class Inside(NamedTuple):
     transparent: bool = False  # it only runs what is inside, and does nothing of its own
 
 
-def inside(name: str, words: tuple[Word, ...], body: str | None) -> Inside:
+def commands_inside(name: str, words: tuple[Word, ...], body: str | None) -> Inside:
     """Return what the command `words` runs. `body`: the here-document on its stdin. Raises Uncertain."""
     if name in _CHANGING or name.startswith(("ld-linux", "ld-musl", "ld.so")):
         raise Uncertain(f"{name} changes or hides what is run")
@@ -83,7 +82,7 @@ def inside(name: str, words: tuple[Word, ...], body: str | None) -> Inside:
         return special(words)
     if name in _SHELLS:
         return _shell(name, words, body)
-    code = interpreters.of(name, words)
+    code = interpreters.unexamined_code(name, words)
     if code:
         return Inside(code=code)
     return _wrapper(name, words)
@@ -164,16 +163,14 @@ def _find(words: tuple[Word, ...]) -> Inside:
     while at < len(words):
         word = words[at]
         at += 1
-        if word.certain and word.text in _FIND_ACTIONS:
+        if word.certain and word.text in FIND_ACTIONS:
             start = at
             while at < len(words) and words[at].text not in (";", "+"):
                 at += 1
             if at in (start, len(words)):
                 raise Uncertain(f"{word.text} has no command, or no end")
             found.append(tuple(_with_hole(one, "{}") for one in words[start:at]))
-        elif not word.whole and (
-            HOLE in word.text or any(fnmatch.fnmatchcase(one, word.text) for one in _FIND_ACTIONS)
-        ):
+        elif not word.whole and (HOLE in word.text or any(fnmatch.fnmatchcase(one, word.text) for one in FIND_ACTIONS)):
             raise Uncertain("what find is to do is put together while it runs")
     return Inside(commands=tuple(found))
 

@@ -25,7 +25,7 @@ from unhang.jobs.handle import Job
 
 CODEX_RUN = """Give Codex a task. It cannot hang: the turn is watched, explained and ended whole.
 
-It answers within wait_sec (45 s unless said otherwise); a longer turn comes back with status "running" and a jobId:
+It answers within wait_sec (45s unless said otherwise); a longer turn comes back with status "running" and a jobId:
 call `wait`, or follow it with `events`. `codex` in the result has threadId, reply, tokens and what was refused.
 After a timeout it goes on in the same thread (`retry`), with a longer idle limit, where that may help; hardTimeoutMs
 bounds all attempts together. A full context: `codex_compact`."""

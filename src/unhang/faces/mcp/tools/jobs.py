@@ -7,7 +7,6 @@ from typing import Annotated, Any, Literal
 from unhang.core import plain_text
 from unhang.core.durations import human
 from unhang.core.plural import several
-from unhang.core.spec import PIPE
 from unhang.errors import UsageError
 from unhang.faces.mcp.arguments import JobId, WaitSec, seconds_to_wait
 from unhang.faces.mcp.backend import Backend
@@ -15,9 +14,9 @@ from unhang.faces.mcp.call import McpCall, ToolResult
 from unhang.faces.mcp.job_call import end_editor, wait_for_end
 from unhang.faces.mcp.notifications import Notifications
 from unhang.faces.mcp.output_schemas import DiagnoseResult, JobResult, RequestResult, WaitResult
-from unhang.faces.mcp.result import Seen, result_of
+from unhang.faces.mcp.result import Seen, result_of, shown_time_left, takes_input
 from unhang.faces.mcp.schema import Arg
-from unhang.faces.mcp.text import quoted, text_of_result
+from unhang.faces.mcp.text import MOST_LINES, advice_of, quoted, text_of_result, text_of_several, text_of_time_left
 from unhang.faces.mcp.tool_results import job_tool_result, tool_result, with_readable_errors
 from unhang.faces.mcp.toolbox import CHANGES, ENDS, READS, Toolbox
 from unhang.jobs.async_wait import wait_until
@@ -25,6 +24,8 @@ from unhang.jobs.diagnose import diagnose_job
 from unhang.jobs.early_look import EarlyLook
 from unhang.jobs.handle import Job
 from unhang.jobs.late_diagnosis import LateDiagnosis
+from unhang.jobs.progress import time_left
+from unhang.jobs.results import view_with_limits
 
 WAIT = """Wait until a job has ended and return its result; of several, until the first (with all=true: every one) has.
 
@@ -50,7 +51,7 @@ def register(tools: Toolbox, backend: Backend) -> None:
     ) -> Annotated[ToolResult, WaitResult]:
         names = [job_id] if isinstance(job_id, str) else job_id
         if not names:
-            raise UsageError("no job named")
+            raise UsageError("job_id: the list is empty; name at least one job")
         jobs = list({job.id: job for job in [backend.job(name) for name in names]}.values())
         seconds = seconds_to_wait(backend.settings, wait_sec)
         with backend.call(), backend.handed_over.attending(jobs):
@@ -94,7 +95,8 @@ def register(tools: Toolbox, backend: Backend) -> None:
         eof: Annotated[bool, Arg(description="End of file after it.")] = False,
     ) -> Annotated[ToolResult, RequestResult]:
         job = backend.job(job_id)
-        if not (job.spec.get("pty") or job.spec.get("stdin") == PIPE) and not job.ended():
+        _refuse_ended(job)
+        if not takes_input(job):
             raise UsageError(
                 "nothing can be sent to this job, its stdin is closed: cancel it, then run it with interactive=true "
                 "(or pty=true, for programs that want a terminal), or with what it asks for as stdin"
@@ -102,7 +104,10 @@ def register(tools: Toolbox, backend: Backend) -> None:
         enter = newline and (bool(text) or not eof)
         data = text.encode("utf-8", "surrogatepass") + (b"\n" if enter else b"")
         await backend.in_thread(job.send, data, eof=eof)
-        sent = ("Enter" if data == b"\n" else several(len(data), "byte")) + (" and end of file" if eof else "")
+        typed = "Enter" if data == b"\n" else several(len(data), "byte") if data else ""
+        sent = " and ".join(filter(None, (typed, "end of file" if eof else "")))
+        if not sent:
+            raise UsageError("nothing to send: give text, or eof=true, or leave newline out for Enter alone")
         return _done(job, f"sent: {sent}", f'wait(job_id="{job.id}") waits for what it does next')
 
     @with_readable_errors
@@ -114,9 +119,17 @@ def register(tools: Toolbox, backend: Backend) -> None:
         if not (idle_sec or hard_sec):
             raise UsageError("say how much: idle_sec, hard_sec or both")
         job = backend.job(job_id)
+        _refuse_ended(job)
+        more = {"idle": idle_sec, "hard": hard_sec}
+        limits = await backend.in_thread(_limits, job)
+        for tier, seconds in more.items():
+            if seconds and (limits.get(f"{tier}Ms") or {}).get("value") is None:
+                raise UsageError(f"{tier}_sec: this job has no {tier} limit; {_which_has(limits)}")
         await backend.in_thread(job.extend, idle=idle_sec, hard=hard_sec)
-        message = f"extended: idle +{human(idle_sec)}, hard +{human(hard_sec)}"
-        return _done(job, message, f'wait(job_id="{job.id}") waits for its end')
+        message = "extended: " + ", ".join(f"{tier} +{human(seconds)}" for tier, seconds in more.items() if seconds)
+        left, limits = await backend.in_thread(_time_left, job)
+        step = f'wait(job_id="{job.id}") waits for its end'
+        return _done(job, message, step, text_of_time_left(job.id, left, limits), {"timeLeft": left})
 
     @with_readable_errors
     async def cancel(
@@ -135,12 +148,15 @@ def register(tools: Toolbox, backend: Backend) -> None:
     @with_readable_errors
     async def diagnose(job_id: JobId) -> Annotated[ToolResult, DiagnoseResult]:
         job = backend.job(job_id)
+        _refuse_ended(job)
         found = (await backend.in_thread(diagnose_job, job.id)).to_json()
         lines = [f"{found['state']} ({found['cause']}): {quoted(found['reason'])}"]
         for line in found["processes"][:8]:
             command = plain_text.quoted(line["cmd"] or line["comm"], 100)
             lines.append(f"- {line['pid']} {command}: {plain_text.quoted(line['waits'], 150)}")
-        return tool_result({"jobId": job.id} | found, "\n".join(lines))
+        shown = await backend.in_thread(result_of, job, backend.settings, Seen(diagnosis=found))
+        lines += advice_of(shown, MOST_LINES - len(lines))
+        return tool_result({"jobId": job.id} | found | {"next": shown["next"]}, "\n".join(lines))
 
     tools.add(wait, title="Wait for jobs", description=WAIT, annotations=READS)
     tools.add(send, title="Send input to a job", description=SEND, annotations=CHANGES)
@@ -156,9 +172,30 @@ def _waited(shown: list[dict[str, Any]], ended: set[str], enough: int) -> ToolRe
     if len(shown) == 1:
         alone = job_tool_result(shown[0])
         return alone.replace(structured={**structured, "jobs": [alone.structured]})
-    return tool_result(structured, "\n\n".join(text_of_result(result) for result in shown))
+    return tool_result(structured, text_of_several(shown))
 
 
-def _done(job: Job, message: str, step: str) -> ToolResult:
-    shown = {"jobId": job.id, "ok": True, "message": message, "next": [step]}
-    return tool_result(shown, f"{message} (job {job.id})\nNext: {step}")
+def _done(job: Job, message: str, step: str, line: str = "", more: dict[str, Any] | None = None) -> ToolResult:
+    shown = {"jobId": job.id, "ok": True, "message": message, "next": [step]} | (more or {})
+    return tool_result(shown, "\n".join(filter(None, (f"{message} (job {job.id})", line, f"Next: {step}"))))
+
+
+def _refuse_ended(job: Job) -> None:
+    """Raise UsageError for a job that has ended: how, and where its result is."""
+    if job.ended():
+        raise UsageError(f'job {job.id} has ended: {job.view().ending}; wait(job_id="{job.id}") returns its result')
+
+
+def _limits(job: Job) -> dict[str, Any]:
+    return view_with_limits(job.place).limits
+
+
+def _time_left(job: Job) -> tuple[dict[str, Any] | None, dict[str, Any]]:
+    """What is left of the limits of a job, and the limits."""
+    view = view_with_limits(job.place)
+    return shown_time_left(time_left(job, view), view), view.limits
+
+
+def _which_has(limits: dict[str, Any]) -> str:
+    has = [tier for tier in ("idle", "hard") if (limits.get(f"{tier}Ms") or {}).get("value") is not None]
+    return f"its only limit is the {has[0]} one, {has[0]}_sec moves it" if has else "no limit ends it"

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from unhang.core import plain_text
 from unhang.core.durations import human
 from unhang.core.limit_request import LimitRequest, read_limits
+from unhang.core.plural import several
 from unhang.core.spec import AGENT
 from unhang.faces.mcp.arguments import JobId, command_of, folder_of, seconds_to_wait
 from unhang.faces.mcp.backend import Backend
@@ -15,7 +16,7 @@ from unhang.faces.mcp.call import ToolResult
 from unhang.faces.mcp.output_schemas import EventsResult, ExplainResult, ListResult, OutputResult
 from unhang.faces.mcp.result import agent_part
 from unhang.faces.mcp.schema import Arg
-from unhang.faces.mcp.text import fenced, in_tool_words, text_of_event
+from unhang.faces.mcp.text import fenced, in_tool_words, readable, text_of_event
 from unhang.faces.mcp.tool_results import tool_result, with_readable_errors
 from unhang.faces.mcp.toolbox import READS, Toolbox
 from unhang.jobs import listing
@@ -75,8 +76,10 @@ def register(tools: Toolbox, backend: Backend) -> None:
     ) -> Annotated[ToolResult, OutputResult]:
         job = backend.job(job_id)
         structured = await backend.in_thread(_output, job, stream, offset, limit, tail)
-        printed = plain_text.harmless(structured["text"])
-        text = fenced(stream, printed.removesuffix("\n")) if printed else "(nothing there)"
+        printed = readable(structured["text"])
+        so_far = " so far" if structured["status"] == "running" else ""
+        nothing = f"(nothing there: {stream} has {several(structured['totalBytes'], 'byte')}{so_far})"
+        text = fenced(stream, printed.removesuffix("\n")) if printed else nothing
         dropped = structured["dropped"]
         if dropped is not None:
             text = (

@@ -34,7 +34,7 @@ from unhang.jobs.attend import AttendedJob
 RUN = """Run a command and return its output and exit code. It cannot hang: it is watched, explained and ended whole.
 
 It answers when the command has ended, when there is something to decide (it asks for input, listens as a server, is
-stuck, or is about to reach a limit), or after wait_sec (45 s unless said otherwise). A command that still runs has
+stuck, or is about to reach a limit), or after wait_sec (45s unless said otherwise). A command that still runs has
 status "running" and a jobId: do what the answer's Next says. One that never ends (a server, `tail -f`) is left in the
 background at once. Limits follow from the command; set timeout_sec, idleTimeoutMs or hardTimeoutMs only to override
 them. An editor without a terminal is refused."""
