@@ -194,6 +194,25 @@ def test_the_lines_for_status_bars_say_what_the_overview_says(jobs: Jobs) -> Non
     assert len(jobs.call("tmux-status", "--width", "20").out.decode().strip()) <= 20
 
 
+def test_ctrl_c_leaves_the_line_that_is_typed_and_then_the_screen_and_ends_nothing(jobs: Jobs) -> None:
+    job = jobs.begin(*STILL, "--name", "quiet", "--", "sleep", "3600")
+
+    async def story(app: TopApp, pilot: Pilot[None]) -> None:
+        await until(pilot, lambda: bool(cells(app)))
+        await pilot.press("c")
+        line = app.query_one("#ask", Input)
+        assert line.has_class("shown")
+        await pilot.press("ctrl+c")
+        assert not line.has_class("shown")
+        assert app.is_running
+        await pilot.press("ctrl+c")
+        await until(pilot, lambda: app._exit)
+
+    drive(jobs, story)
+    assert not job.ended()
+    assert not any(event["type"] == "signal" for event in job.events())
+
+
 def test_it_sorts_by_need_by_age_and_by_name(jobs: Jobs) -> None:
     first = jobs.begin(*STILL, "--name", "zebra", "--", "sleep", "3600")
     wait_until(lambda: first.view().started_at, "its start")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import socket
+import struct
 from typing import Any
 
 import pytest
@@ -58,6 +60,52 @@ def test_a_token_of_an_earlier_start_is_refused(jobs: Jobs, web: WebServer) -> N
     assert later.get(f"/?token={web.token}", Cookie=None).status == 401
     assert later.get("/").status == 200
     later.end()
+
+
+def as_another_user(web: WebServer, path: str, *lines: str, method: str = "GET") -> socket.socket:
+    """A request by a socket of the nobody of this machine."""
+    os.seteuid(65534)
+    try:
+        line = socket.create_connection(("127.0.0.1", web.port), timeout=60)
+    finally:
+        os.seteuid(0)
+    head = [f"{method} {path} HTTP/1.1", f"Host: 127.0.0.1:{web.port}", *lines, "", ""]
+    line.sendall("\r\n".join(head).encode())
+    return line
+
+
+def status_for_another_user(web: WebServer, path: str, *lines: str) -> int:
+    with as_another_user(web, path, *lines) as line:
+        return int(line.recv(1 << 16).split()[1])
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user")
+def test_another_user_of_the_machine_who_has_the_address_or_the_cookie_is_not_let_in(
+    jobs: Jobs, web: WebServer
+) -> None:
+    job = jobs.begin(*STILL, "--", "sleep", "100")
+    cookie, bearer = f"Cookie: {web.cookie}", (jobs.home / "metrics" / "token").read_text().strip()
+    assert status_for_another_user(web, f"/?token={web.token}") == 403
+    for path in READS:
+        assert status_for_another_user(web, path, cookie) == 403, path
+    assert status_for_another_user(web, "/") == 401
+    assert status_for_another_user(web, "/metrics", f"Authorization: Bearer {bearer}") == 200, (
+        "a scraper is a user, too"
+    )
+    # one that does not wait for the answer: its end belongs to no user any more
+    asks = (cookie, f"Origin: {web.origin}", "Content-Type: application/json", "Content-Length: 0")
+    for number in range(50):
+        line = as_another_user(web, f"/api/jobs/{job.id}/cancel", *asks, method="POST")
+        if number % 2:  # closed by a reset, which leaves nothing of the other end
+            line.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        line.close()
+    assert web.get("/").status == 200
+    assert not job.ended()
+    web.end()
+    open_to_all = WebServer(jobs, "--any-user")
+    assert status_for_another_user(open_to_all, f"/?token={open_to_all.token}") == 200
+    assert status_for_another_user(open_to_all, "/", f"Cookie: {open_to_all.cookie}") == 200
+    open_to_all.end()
 
 
 def test_what_changes_something_needs_an_origin_and_json(jobs: Jobs, web: WebServer) -> None:

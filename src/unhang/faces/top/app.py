@@ -19,7 +19,7 @@ from textual.widgets import DataTable, Footer, Input, Static, TabbedContent, Tab
 
 from unhang.core import plain_text, values, wording
 from unhang.core.attention import FAILED, LOST, older_bad_ends
-from unhang.core.overview_line import MARKS, called, ends_in, ran, spark_of, why_of
+from unhang.core.overview_line import MARKS, ends_in, name_of_entry, ran, spark_of, why_of
 from unhang.core.timeline_text import timeline_lines
 from unhang.errors import UnhangError
 from unhang.faces.top.job_actions import HomeJobActions
@@ -68,6 +68,7 @@ class TopApp(App[None]):
     ENABLE_COMMAND_PALETTE = False
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("q", "quit", "quit"),
+        Binding("ctrl+c", "interrupt", show=False, priority=True),
         Binding("slash", "filter", "filter"),
         Binding("o", "sort", "sort"),
         Binding("e", "extend", "+10m"),
@@ -165,7 +166,7 @@ class TopApp(App[None]):
         if self._sort == "age":
             found.sort(key=lambda entry: str(entry["startedAt"] or ""))
         elif self._sort == "name":
-            found.sort(key=lambda entry: called(entry).lower())
+            found.sort(key=lambda entry: name_of_entry(entry).lower())
         return found
 
     def _listed(self, entries: list[Entry]) -> list[Entry]:
@@ -177,7 +178,7 @@ class TopApp(App[None]):
         return [entry for at, entry in enumerate(entries) if at not in hidden]
 
     def _matches(self, entry: Entry) -> bool:
-        text = f"{entry['id']} {called(entry)} {entry['command']} {entry['state']} {entry['cwd']}"
+        text = f"{entry['id']} {name_of_entry(entry)} {entry['command']} {entry['state']} {entry['cwd']}"
         return self._filter.lower() in text.lower()
 
     def _show_counts(self) -> None:
@@ -317,9 +318,19 @@ class TopApp(App[None]):
     def on_key(self, event: object) -> None:
         """Escape leaves the line at the bottom as it was."""
         if getattr(event, "key", "") == "escape" and self._asks is not None:
-            self._asks = None
-            self.query_one("#ask", Input).remove_class("shown")
-            self.table.focus()
+            self._put_away()
+
+    def action_interrupt(self) -> None:
+        """Leave the line at the bottom, or else the screen, as Ctrl-C does in other programs; nothing changes."""
+        if self._asks is None:
+            self.exit()
+        else:
+            self._put_away()
+
+    def _put_away(self) -> None:
+        self._asks = None
+        self.query_one("#ask", Input).remove_class("shown")
+        self.table.focus()
 
     def action_reply(self, answer: str) -> None:
         """Approve or deny what an agent asks."""
@@ -350,7 +361,7 @@ class TopApp(App[None]):
         if entry is None or entry["kind"] == "session":
             return
         if entry["endedAt"] is None:
-            self._ask(what, entry["id"], _SURE[what].format(called(entry)[:_MOST_NAME]))
+            self._ask(what, entry["id"], _SURE[what].format(name_of_entry(entry)[:_MOST_NAME]))
         else:
             self.notify("it has ended already", title=entry["id"], markup=False)
 
@@ -385,7 +396,7 @@ def _cells(entry: Entry, now: float) -> dict[str, Text]:
     colour = _COLOURS.get(entry["group"], "")
     return {
         MARK: Text(MARKS[entry["group"]], style=colour),
-        JOB: Text(called(entry) + "".join(entry["id"].partition("@")[1:])),
+        JOB: Text(name_of_entry(entry) + "".join(entry["id"].partition("@")[1:])),
         STATE: Text(entry["state"], style=colour),
         WHY: Text(why_of(entry, now)),
         ENDS: Text(ends_in(entry, now), justify="right"),

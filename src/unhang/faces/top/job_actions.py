@@ -59,7 +59,7 @@ class HomeJobActions:
         """Return the last lines that it printed, with their colours."""
         job = attach(self._home, job_id)
         kept = job.tail("stdout", _OUTPUT) + job.tail("stderr", _OUTPUT)
-        return [rows.shown(row) for _, row in rows.split(kept.encode())[-LINES:]]
+        return [rows.text_of_row(row) for _, row in rows.split(kept.encode())[-LINES:]]
 
     def events(self, job_id: str, after: int) -> list[dict[str, Any]]:
         """Return its events after a number."""
@@ -90,7 +90,7 @@ class HomeJobActions:
                 job.note_seen()
                 return ""
             case "restart":
-                prepared = restart.again(job, {})
+                prepared = restart.prepare_again(job, {})
                 restart.end_first(job)
                 return f"started again as {start(prepared).id}"
         from unhang.jobs.diagnose import diagnose_job

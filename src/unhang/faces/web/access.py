@@ -5,6 +5,9 @@ request, for reading and for event streams too, needs a known Host, no foreign O
 once in the address and is then kept in a cookie that scripts cannot read and that no other site's page sends. What is
 served may load nothing from elsewhere and run no script but its own files.
 
+Nor is the token enough for another user of this machine, who may have seen it in the command line of a browser, or been
+sent the cookie: a browser sends it to every port of this address. The kernel is asked whose connection it is.
+
 A link of an alert (alerts/links.py) needs no token: it is signed, and faces/web/act.py reads nothing and does nothing
 but what it names.
 """
@@ -20,7 +23,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 
 from unhang.alerts import links
 from unhang.core.record import Record
-from unhang.jobs.local_server import admit
+from unhang.jobs.local_server import admit, stranger
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
 LARGEST_BODY = 1 << 16
 _METHODS = frozenset({"GET", "HEAD", "POST"})
 _ABSENT = "open the address that `unhang web` has printed: it holds the token"
+_OTHER_USER = "this page is for the user who started it, and not for {} (unhang web --any-user lets others in)"
 _PAGE = (
     '<!doctype html><html lang="en"><meta charset="utf-8"><title>unhang</title>'
     '<meta http-equiv="refresh" content="0;url={}"></html>'
@@ -56,6 +60,7 @@ class Door(Record):
     origins: frozenset[str]
     secure: bool
     scraper: str  # the bearer token that opens /metrics and nothing else
+    any_user: bool = False  # other users of this machine who show the token are let in
 
 
 class Access:
@@ -101,16 +106,23 @@ class Access:
             return None
         given = parse_qs(scope["query_string"].decode("latin-1")).get("token")
         if given is not None and method == "GET":
-            return self._let_in(given[0], scope["path"])
+            return self._let_in(given[0], scope)
         if headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
             return _refused("not from another page", 403)
         if not self._has_cookie(headers):
             return _refused(_ABSENT, 401)
-        return None
+        return self._other_user(scope)
 
-    def _let_in(self, given: str, path: str) -> Response:
+    def _other_user(self, scope: Scope) -> Response | None:
+        other = "" if self._door.any_user else stranger(scope)
+        return _refused(_OTHER_USER.format(other), 403) if other else None
+
+    def _let_in(self, given: str, scope: Scope) -> Response:
         if not hmac.compare_digest(given.encode("utf-8", "replace"), self._door.token.encode()):
             return _refused(_ABSENT, 401)
+        if (refused := self._other_user(scope)) is not None:
+            return refused
+        path = scope["path"]
         # By a page of ours, no redirect: after a link on another site a redirect would not bring the cookie.
         where = path if path.startswith("/jobs/") and path[6:].isalnum() else "/"
         answer = HTMLResponse(_PAGE.format(where), headers={"Cache-Control": "no-store"})

@@ -22,7 +22,7 @@ from unhang.errors import AmbiguousJob, ControlError, NoSuchJob, UnhangError, Us
 from unhang.jobs import history, restart, sessions
 from unhang.jobs.diagnose import diagnose_job
 from unhang.jobs.handle import attach
-from unhang.jobs.output_viewer import OutputViewer, kept, whole_output
+from unhang.jobs.output_viewer import OutputViewer, get_or_make, whole_output
 from unhang.jobs.start import start
 
 if TYPE_CHECKING:
@@ -35,6 +35,8 @@ _STREAMS = ("stdout", "stderr")
 MOST_EVENTS = 1000
 # Jobs whose picture is kept at once: those that people look at.
 _KEPT = 32
+# What a download holds of an output while its reader takes nothing.
+_PIECE = 1 << 16
 # The two looks of a diagnosis: shorter than on the command line, since a person waits and may ask again.
 _WINDOW = 1.0
 
@@ -62,7 +64,7 @@ class Desk:
         """Return the life of a job as a picture; of one that is asked for again, only what is new is read."""
         job = attach(self.home, job_id)
         with self._lock:
-            found: Timeline = kept(self._timelines, job.id, Timeline, _KEPT)
+            found: Timeline = get_or_make(self._timelines, job.id, Timeline, _KEPT)
             while events := job.events(after_seq=found.seq, limit=MOST_EVENTS):
                 for event in events:
                     found.apply(event)
@@ -82,7 +84,7 @@ class Desk:
     def download(self, job_id: str, stream: str) -> tuple[str, Iterator[bytes]]:
         """Return the id of a job, and everything that is kept of a stream."""
         job = attach(self.home, job_id)
-        return job.id, whole_output(lambda at: job.output(stream, at))
+        return job.id, whole_output(lambda at: job.output(stream, at, _PIECE))
 
     def tree(self, job_id: str) -> dict[str, Any]:
         """Return the processes of a job and what each waits for, looked at now."""
@@ -121,7 +123,7 @@ class Desk:
                 presence.see(self.home, job.id)
                 job.note_seen()
             case "restart":
-                prepared = restart.again(job, {})
+                prepared = restart.prepare_again(job, {})
                 restart.end_first(job)
                 return {"jobId": start(prepared).id}
             case _:
@@ -252,31 +254,31 @@ class Answers:
     async def do(self, request: Request) -> Response:
         """POST /api/jobs/ID/ACTION."""
         if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
-            return written({"error": "the body must be JSON"}, 415)
+            return json_response({"error": "the body must be JSON"}, 415)
         try:
             asked = json.loads(await request.body() or b"{}")
         except (ValueError, RecursionError):
             asked = None
         if not isinstance(asked, dict):
-            return written({"error": "the body must be a JSON object"}, 400)
+            return json_response({"error": "the body must be a JSON object"}, 400)
         return await _answer(self._desk.do, request.path_params["job"], request.path_params["action"], asked)
 
 
 async def _answer(work: Callable[..., Any], *args: Any) -> Response:
     try:
-        return written(await run_in_threadpool(work, *args))
+        return json_response(await run_in_threadpool(work, *args))
     except UnhangError as error:
         return _error(error)
     except OSError as error:
-        return written({"error": plain_text.one_line(str(error), 300)}, 500)
+        return json_response({"error": plain_text.one_line(str(error), 300)}, 500)
 
 
 def _error(error: UnhangError) -> Response:
     status = 404 if isinstance(error, NoSuchJob | AmbiguousJob) else 400 if isinstance(error, UsageError) else 409
-    return written({"error": plain_text.one_line(str(error), 300)}, status)
+    return json_response({"error": plain_text.one_line(str(error), 300)}, status)
 
 
-def written(value: Any, status: int = 200) -> Response:
+def json_response(value: Any, status: int = 200) -> Response:
     """Return an answer as JSON that is not kept."""
     return Response(
         values.dump(value, compact=True), status, {"Cache-Control": "no-store"}, media_type="application/json"

@@ -9,18 +9,16 @@ from importlib import resources
 from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
-from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 from starlette.routing import Route
 
 from unhang.alerts import links
-from unhang.core.metrics.exposition import CONTENT_TYPE
 from unhang.faces.web.access import Access, Door
 from unhang.faces.web.act import Act
-from unhang.faces.web.api import Answers, Desk, written
+from unhang.faces.web.api import Answers, Desk, json_response
 from unhang.faces.web.live import Live
+from unhang.faces.web.scrape import Scrape
 from unhang.faces.web.streams import Streams
-from unhang.jobs.metrics import metrics_text
 from unhang.jobs.overview import Overview
 
 if TYPE_CHECKING:
@@ -98,12 +96,8 @@ def application(home: str, door: Door, fleet: FleetLink | None = None) -> tuple[
         found: Response = await app.state.streams.job(request)
         return found
 
-    async def metrics(_: Request) -> Response:
-        text = await run_in_threadpool(metrics_text, home)
-        return Response(text, headers={"Cache-Control": "no-store", "Content-Type": CONTENT_TYPE})
-
     async def missing(_: Request, __: Exception) -> Response:
-        return written({"error": "not found"}, 404)
+        return json_response({"error": "not found"}, 404)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -118,7 +112,7 @@ def application(home: str, door: Door, fleet: FleetLink | None = None) -> tuple[
             Route(f"{links.PATH}{{link}}", Act(desk).answer, methods=["GET", "POST"]),
             Route("/favicon.ico", icon),
             Route("/static/{name}", static),
-            Route("/metrics", metrics),
+            Route("/metrics", Scrape(home).answer),
             Route("/api/overview", overview),
             Route("/api/stream", stream),
             Route("/api/history", answers.history),

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import secrets
 import socket
 import sys
-from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import anyio
 import uvicorn
@@ -19,10 +17,10 @@ from unhang.faces.web.access import Door
 from unhang.faces.web.app import application
 from unhang.jobs.home import state_home
 from unhang.jobs.local_server import (
-    HEADER_PATIENCE,
     ConnectionLimits,
-    LimitedConnection,
+    configured,
     hosts_of,
+    in_address,
     listen,
     serve_on,
 )
@@ -49,28 +47,17 @@ def serve(args: argparse.Namespace) -> int:
         raise UsageError(
             f"--bind: other machines reach {host}: give --tls-cert and --tls-key, or --behind-proxy ORIGIN"
         )
-    door = _door(host, port, secure=tls, public=public)
+    door = _door(host, port, secure=tls, public=public, any_user=args.any_user or public is not None)
     home = state_home()
     app, end_streams = application(home, door, _fleet(home) if args.fleet else None)
-    config = uvicorn.Config(
-        app,
-        http=cast("type[asyncio.Protocol]", partial(LimitedConnection, limits, HEADER_PATIENCE)),
-        ws="none",
-        backlog=limits.most_strangers,  # uvicorn also accepts this many in one go
-        lifespan="on",
-        log_level="error",
-        access_log=False,
-        server_header=False,
-        timeout_graceful_shutdown=1,
-        ssl_certfile=args.tls_cert,
-        ssl_keyfile=args.tls_key,
-    )
+    files = {"ssl_certfile": args.tls_cert, "ssl_keyfile": args.tls_key}
+    config = configured(app, limits, lifespan="on", server_header=False, **files)
     if tls:
         try:
             config.load()
         except OSError as error:  # what is wrong with a certificate is an OSError, too
             raise UsageError(f"--tls-cert, --tls-key: {error}") from None
-    shown = f"[{host}]" if ":" in host else socket.gethostname() if host == "0.0.0.0" else host
+    shown = socket.gethostname() if host == "0.0.0.0" else in_address(host)
     origin = public or f"{'https' if tls else 'http'}://{shown}:{port}"
     address = f"{origin}/?token={door.token}"
     pages.announce(home, door.origins)
@@ -103,7 +90,7 @@ class _PageServer(uvicorn.Server):
         self._end_streams()
 
 
-def _door(host: str, port: int, *, secure: bool, public: str | None) -> Door:
+def _door(host: str, port: int, *, secure: bool, public: str | None, any_user: bool) -> Door:
     hosts = set(hosts_of(host, port))
     scheme = "https" if secure else "http"
     if host in ("0.0.0.0", "::"):
@@ -119,6 +106,7 @@ def _door(host: str, port: int, *, secure: bool, public: str | None) -> Door:
         frozenset(origins),
         secure or (public or "").startswith("https://"),
         scraper_token(state_home()),
+        any_user,
     )
 
 

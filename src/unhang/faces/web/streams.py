@@ -15,7 +15,7 @@ from starlette.responses import Response
 
 from unhang.core import values
 from unhang.errors import UnhangError
-from unhang.faces.web.api import MOST_EVENTS, Desk, written
+from unhang.faces.web.api import MOST_EVENTS, Desk, json_response
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -109,7 +109,7 @@ class Streams:
         try:
             job_id = await run_in_threadpool(self._desk.find, request.path_params["job"])
         except UnhangError as error:
-            return written({"error": str(error)}, 404)
+            return json_response({"error": str(error)}, 404)
         given = request.headers.get("last-event-id") or request.query_params.get("after", "0")
         after = int(given) if given.isdecimal() and len(given) < 18 else 0
         return EventStreamResponse(self._job(job_id, after))
@@ -141,6 +141,6 @@ class Streams:
 
 
 def _full() -> Response:
-    answer = written({"error": f"more than {MOST_STREAMS} pages are open"}, 503)
+    answer = json_response({"error": f"more than {MOST_STREAMS} pages are open"}, 503)
     answer.headers["Retry-After"] = "5"
     return answer

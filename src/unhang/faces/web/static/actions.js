@@ -83,6 +83,11 @@ function confirm(title, text, yes, go) {
   dialog.showModal();
 }
 
+// Buttons are made anew only where these words differ.
+export function actsKey(entry) {
+  return `${entry.endedAt === null} ${entry.clocks.length > 0} ${entry.status} ${isSilent(entry)} ${isUnseen(entry)}`;
+}
+
 // `holder.entry` is what the button acts on when it is pressed, which may be newer than what it was made for.
 export function buttons(holder) {
   const { entry } = holder;
@@ -123,9 +128,10 @@ export function answering(holder) {
     type: secret ? "password" : "text", "aria-label": `Answer for ${called(entry)}`, autocomplete: "off", spellcheck: "false",
     placeholder: "answer", "data-act": "answer",
   });
-  return h("form.answer", { onsubmit: (event) => {
+  return h("form.answer", { onsubmit: async (event) => {
     event.preventDefault();
-    answer(entry, box.value);
+    const text = box.value;
     box.value = "";
+    if (await answer(entry, text, entry.needsInput?.since) === null && !box.value) box.value = text; // it was not sent
   } }, box, h("button.primary", { type: "submit" }, "Send"));
 }

@@ -1,6 +1,6 @@
 // Which page is shown, the keys, light and dark, and what the title and the icon say.
 
-import { h, replace, say } from "./dom.js";
+import { h, harmless, replace, say } from "./dom.js";
 import { HistoryPage } from "./history.js";
 import { JobPage } from "./job.js";
 import { Stream } from "./live.js";
@@ -33,7 +33,7 @@ function counted(counts) {
   const shown = document.getElementById("counts");
   say(shown, parts.join(" · "));
   shown.dataset.needs = counts.attention ? "yes" : "no";
-  document.title = `${counts.attention ? `(${counts.attention}) ` : ""}${page && page.title ? `${page.title} · ` : ""}unhang`;
+  document.title = harmless(`${counts.attention ? `(${counts.attention}) ` : ""}${page && page.title ? `${page.title} · ` : ""}unhang`);
   const icon = counts.attention ? "/static/icon-attention.svg" : "/static/icon.svg";
   const element = document.getElementById("icon");
   if (element.getAttribute("href") !== icon) element.setAttribute("href", icon);
@@ -108,7 +108,7 @@ document.getElementById("help").addEventListener("click", keys);
 
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
-  const typing = event.target.matches?.("input, textarea, select");
+  const typing = event.target.matches?.("input:not([type=checkbox]), textarea, select");
   if (event.key === "Escape") {
     if (typing) { event.target.value = ""; event.target.dispatchEvent(new Event("input")); event.target.blur(); }
     else if (location.pathname !== "/") go("/");

@@ -1,7 +1,7 @@
 // One job: where it stands, its timeline, its output, its processes, its events, its result.
 
-import { answering, buttons, cancel, extend, isUnseen, restart } from "./actions.js";
-import { h, link, replace, say } from "./dom.js";
+import { actsKey, answering, buttons, cancel, extend, isUnseen, restart } from "./actions.js";
+import { h, json, link, replace, say } from "./dom.js";
 import { bytes, count, duration, fully, inTime, moment, now, parse, ticking } from "./format.js";
 import { get, post } from "./live.js";
 import { Output } from "./output.js";
@@ -24,7 +24,6 @@ export class JobPage {
     this.id = id;
     this.title = id;
     this.onMissing = onMissing;
-    this.events = [];
     this.entry = null;
     this.output = new Output(id);
     this.timeline = new TimelinePicture((mark) => this.pick(mark));
@@ -76,7 +75,6 @@ export class JobPage {
   }
 
   takeEvent(event) {
-    this.events.push(event);
     if (event.type !== "output" && event.type !== "heartbeat") this.addEvent(event);
     if (event.diagnosis && event.diagnosis.processes && event.diagnosis.processes.length) this.saveTree(event);
     if (!this.soon) {
@@ -122,14 +120,14 @@ export class JobPage {
   drawHead() {
     const { entry } = this;
     const [glyph, word, tone] = stateOf(entry);
-    this.word = h("span.state", { "data-tone": tone }, h("span.glyph", { "aria-hidden": "true" }, glyph), " ", word);
-    this.time = h("span.dim");
-    this.clocks = h("span.clocks");
-    replace(this.head,
-      h("p.crumb", {}, link("/", "Now"), " / ", h("code", {}, entry.id)),
-      h("div.line1", {}, h("h1", {}, entry.name || entry.command), h("span.acts", {}, buttons(this))),
-      h("p.line2", {}, this.word, this.time, this.clocks),
-      this.reason = entry.attention || entry.doing ? h("p.why", { "data-tone": tone }) : null);
+    if (!this.time) this.makeHead();
+    say(this.crumb, entry.id);
+    say(this.heading, entry.name || entry.command);
+    this.word.dataset.tone = this.reason.dataset.tone = tone;
+    say(this.glyph, glyph);
+    say(this.state, word);
+    this.reason.hidden = !(entry.attention || entry.doing);
+    this.setActs(entry);
     const key = entry.attention ? `${entry.attention.kind} ${entry.attention.since}` : "";
     if (key !== this.askKey) {
       this.askKey = key;
@@ -140,10 +138,34 @@ export class JobPage {
     this.tick();
   }
 
+  // Its parts are kept and changed in place: a person may have tabbed to one of them.
+  makeHead() {
+    this.crumb = h("code");
+    this.heading = h("h1");
+    this.acts = h("span.acts");
+    this.glyph = h("span.glyph", { "aria-hidden": "true" });
+    this.state = h("span");
+    this.word = h("span.state", {}, this.glyph, " ", this.state);
+    this.time = h("span.dim");
+    this.clocks = h("span.clocks");
+    this.reason = h("p.why");
+    replace(this.head, h("p.crumb", {}, link("/", "Now"), " / ", this.crumb), h("div.line1", {}, this.heading, this.acts),
+      h("p.line2", {}, this.word, this.time, this.clocks), this.reason);
+  }
+
+  setActs(entry) {
+    const key = actsKey(entry);
+    if (key === this.actsKey) return;
+    this.actsKey = key;
+    const before = this.acts.contains(document.activeElement) ? document.activeElement.dataset.act : null;
+    replace(this.acts, buttons(this));
+    if (before) (this.acts.querySelector(`[data-act=${before}]`) || this.acts.querySelector("button") || this.main).focus();
+  }
+
   tick() {
     const { entry } = this;
     if (!entry || !this.time) return;
-    if (this.reason) say(this.reason, (entry.attention ? entry.attention.why : entry.doing) + (entry.wakesMs ? ` ${inTime(entry.wakesMs, now())}` : ""));
+    if (!this.reason.hidden) say(this.reason, (entry.attention ? entry.attention.why : entry.doing) + (entry.wakesMs ? ` ${inTime(entry.wakesMs, now())}` : ""));
     if (entry.endedAt !== null) {
       say(this.time, `${entry.ranMs === null ? "" : `after ${duration(entry.ranMs)}, `}${moment(parse(entry.endedAt))}`);
       return;
@@ -184,7 +206,7 @@ export class JobPage {
   drawResult() {
     const { status } = this;
     if (this.asJson) {
-      replace(this.result, h("pre.json", { tabindex: "0" }, JSON.stringify(status, null, 2)));
+      replace(this.result, h("pre.json", { tabindex: "0" }, json(status)));
       return;
     }
     const lines = [];

@@ -1,8 +1,8 @@
 // The page "Now": one row for each job and session, what needs a person on top. Rows are kept and changed in place, and only
 // those that are seen are touched by the clock: a thousand rows cost what a screenful does.
 
-import { answering, buttons, cancel, extend, isSilent, isUnseen, restart, seen, why } from "./actions.js";
-import { h, link, replace, say } from "./dom.js";
+import { actsKey, answering, buttons, cancel, extend, isUnseen, restart, seen, why } from "./actions.js";
+import { h, harmless, link, replace, say } from "./dom.js";
 import { bytes, duration, fully, inTime, moment, now, parse, ticking } from "./format.js";
 import { Machines } from "./machines.js";
 import { stateOf } from "./states.js";
@@ -230,7 +230,7 @@ class Row {
     say(this.state, word);
     this.name.setAttribute("href", entry.kind === "session" ? `/sessions/${entry.id}` : `/jobs/${entry.id}`);
     say(this.name, (entry.name || entry.command) + (entry.id.includes("@") ? entry.id.slice(entry.id.indexOf("@")) : ""));
-    this.name.title = `${entry.command}\n${entry.cwd}\n${entry.id}`;
+    this.name.title = harmless(`${entry.command}\n${entry.cwd}\n${entry.id}`);
     const asked = entry.needsInput && entry.answerable && entry.attention?.kind === "input" ? entry.needsInput.prompt.trim() : "";
     const serves = entry.ports.length ? `serves ${entry.ports.join(", ")}` : "";
     const well = entry.endedAt !== null && entry.exitCode === 0; // how it ended and after how long stands in its own columns
@@ -262,10 +262,12 @@ class Row {
   }
 
   setActs(entry) {
-    const key = `${entry.endedAt === null} ${entry.clocks.length > 0} ${entry.status} ${isSilent(entry)} ${isUnseen(entry)}`;
+    const key = actsKey(entry);
     if (key === this.actsKey) return;
     this.actsKey = key;
+    const focused = this.acts.contains(document.activeElement);
     replace(this.acts, buttons(this));
+    if (focused) this.name.focus(); // a person who acts by keyboard goes on from this row
   }
 
   setClock(entry) {
@@ -279,14 +281,15 @@ class Row {
     if (!key) return;
     const [since, ends] = usual ? [parse(entry.startedAt), parse(entry.startedAt) + usual] : [clock.sinceMs, clock.endsMs];
     this.bar.dataset.kind = usual ? "usual" : clock.name;
-    this.left.title = usual ? "the median of its past runs" : `${clock.name} limit of ${duration(clock.limitMs)} (${clock.source || "?"})`;
+    this.left.title = usual ? "the median of its past runs" : `${clock.name} limit of ${duration(clock.limitMs)} (${harmless(clock.source || "?")})`;
     this.clockIs = { usual, since, ends };
   }
 
   sayWhat(text) {
-    if (text === this.what.textContent) return;
+    if (text === this.whatText) return;
+    this.whatText = text;
     say(this.what, text);
-    this.what.title = text;
+    this.what.title = harmless(text);
   }
 
   // The last two minutes: what was printed moves to the left as time passes.

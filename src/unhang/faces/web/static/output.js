@@ -4,6 +4,7 @@
 import { Colours } from "./ansi.js";
 import { h, replace, say } from "./dom.js";
 import { bytes } from "./format.js";
+import { toast } from "./actions.js";
 import { get } from "./live.js";
 
 const HEIGHT = 19; // pixels of a row
@@ -43,9 +44,19 @@ export class Output {
     this.box.addEventListener("scroll", () => this.scrolled());
     this.wrap.addEventListener("change", () => { this.box.classList.toggle("wrapped", this.wrap.checked); this.draw(); });
     this.end.addEventListener("change", () => { this.follow = this.end.checked; if (this.follow) this.toEnd(); });
+    this.element.querySelector(".tabs").addEventListener("keydown", (event) => this.walk(event));
     this.search.addEventListener("keydown", (event) => { if (event.key === "Enter") this.find(event.shiftKey ? -1 : 1); });
     this.search.addEventListener("input", () => { this.searched = null; say(this.hits, ""); });
     this.choose("stdout");
+  }
+
+  // As in every list of tabs: the chosen one can be tabbed to, the arrows go to the others.
+  walk(event) {
+    if (!["ArrowLeft", "ArrowRight", "Home", "End"].includes(event.key)) return;
+    event.preventDefault();
+    event.stopPropagation();
+    this.choose(event.key === "Home" || (event.key !== "End" && this.stream === "stderr") ? "stdout" : "stderr");
+    this.tabs[this.stream].focus();
   }
 
   choose(stream) {
@@ -132,7 +143,8 @@ export class Output {
   // The row that was being printed when something happened.
   async toOffset(stream, offset) {
     if (stream !== this.stream) this.choose(stream);
-    const found = await get(`/api/jobs/${this.job}/rows?stream=${stream}&at=${offset}&count=${BLOCK}`);
+    let found;
+    try { found = await get(`/api/jobs/${this.job}/rows?stream=${stream}&at=${offset}&count=${BLOCK}`); } catch (error) { toast(error.message, true); return; }
     this.setTotal(found);
     this.keepRows(found);
     this.to(found.at);
@@ -213,7 +225,8 @@ export class Output {
     const text = this.search.value.toLowerCase();
     if (!text) return;
     if (this.searched !== text) {
-      const answer = await get(`/api/jobs/${this.job}/search?stream=${this.stream}&text=${encodeURIComponent(text)}`);
+      let answer;
+      try { answer = await get(`/api/jobs/${this.job}/search?stream=${this.stream}&text=${encodeURIComponent(text)}`); } catch (error) { say(this.hits, error.message); return; }
       this.found = answer.found;
       this.searched = text;
       this.foundAt = step > 0 ? -1 : 0;

@@ -101,12 +101,14 @@ export class TimelinePicture {
     }
     const marks = data.marks.filter((mark) => inside(mark.atMs, mark.atMs)).map((mark) => {
       const made = h("button.mark", { type: "button", "data-tone": toneOf(mark), style: { left: `${(x(mark.atMs) / WIDE) * 100}%` },
-        "aria-label": `${moment(mark.atMs)} ${mark.message}`, title: `${moment(mark.atMs)}  ${mark.message}`, onclick: () => this.onPick(mark) });
+        "data-seq": mark.seq, "aria-label": `${moment(mark.atMs)} ${mark.message}`, title: `${moment(mark.atMs)}  ${mark.message}`, onclick: () => this.onPick(mark) });
       return made;
     });
     const svg = h("svg", { viewBox: `0 0 ${WIDE} ${high}`, width: "100%", height: high, preserveAspectRatio: "none", "aria-hidden": "true" }, ...parts);
     const labels = ticks(from, to).filter((each) => x(each) > 30 && x(each) < WIDE - 30).map((each) => h("span.tick", { style: { left: `${(x(each) / WIDE) * 100}%` } }, moment(each)));
+    const focused = this.picture.contains(document.activeElement) ? document.activeElement.dataset.seq : undefined;
     replace(this.picture, svg, h("div.marks", {}, marks), h("div.ticks", {}, labels));
+    if (focused !== undefined) (this.picture.querySelector(`[data-seq="${focused}"]`) || this.picture).focus();
     const longest = [...data.silences, ...this.open()].reduce((most, each) => Math.max(most, each.toMs - each.fromMs), 0);
     const printed = data.output.reduce((sum, [, n]) => sum + n, 0);
     replace(this.said, `${duration(to - from)} shown`, this.view ? " (0 shows all)" : "", `, ${bytes(printed)} printed, `,
