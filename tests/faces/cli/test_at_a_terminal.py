@@ -87,6 +87,25 @@ def test_ctrl_c_is_the_programs_own_and_ends_a_loop_of_the_shell(desk_of: Callab
     assert "unhang: " not in desk.screen()
 
 
+def test_who_ended_a_job_from_elsewhere_is_told_to_the_person_in_front_of_it(desk_of: Callable[..., Desk]) -> None:
+    desk = desk_of()
+    desk.run("unhang", "run", "--name", "q", "--", "sh", "-c", "echo begun; printf 'Name? '; read x")
+    desk.matches(r"^begun$")
+    assert desk.engine.unhang("cancel", "q").code == 0
+    desk.matches(r"^unhang: q: cancelled by unhang cancel ")
+    desk.is_back()
+
+
+def test_what_a_program_left_running_at_ctrl_c_is_named(desk_of: Callable[..., Desk]) -> None:
+    """A shell has its background processes ignore SIGINT: without unhang they would go on."""
+    desk = desk_of(columns=120)
+    desk.run("unhang", "run", "--", "sh", "-c", "sleep 1000 & echo begun; sleep 2000")
+    desk.matches(r"^begun$")
+    desk.type("C-c")
+    desk.sees('left running and ended: "sleep 1000"')
+    desk.is_back()
+
+
 def test_a_program_that_stays_is_ended_by_the_second_and_killed_by_the_third_ctrl_c(
     desk_of: Callable[..., Desk],
 ) -> None:
@@ -315,6 +334,16 @@ def test_notices_begin_on_a_fresh_line_fit_the_width_and_say_the_reason_once(
     assert "\x1b[2munhang: web: " in coloured
     words = {word for event in desk.engine.events() for word in str(event["message"]).split()}
     assert all(word in text.split() for word in words if word.isalpha() and len(word) < 20 and f" {word} " in text)
+
+
+def test_a_question_that_was_told_in_a_warning_is_not_told_again_at_the_end(desk_of: Callable[..., Desk]) -> None:
+    """Meanwhile it has become sure that it waits for a person: the reason is the same."""
+    desk = desk_of(rows=60)
+    asks = "printf 'Name? '; read x"
+    desk.enter(f"clear; unhang run --idle 4 -- sh -c {asks!r}")
+    desk.matches(r"^unhang: sh: Ended")
+    desk.is_back()
+    assert " ".join(desk.lines()).count("Why: ") == 1
 
 
 def test_a_notice_waits_until_the_screen_is_free_and_the_screen_is_given_back(desk_of: Callable[..., Desk]) -> None:

@@ -26,6 +26,9 @@ def test_a_timeout_is_an_annotation_and_a_table_in_the_summary(engine: Engine, t
         ("warning", "unhang: web"),
         ("error", "unhang: web"),
     ]
+    others = [line for line in done.err.decode().splitlines() if not line.startswith("::")]
+    assert "Why: " in found[0][2], "an annotation stands alone"
+    assert not [line for line in others if "Why: " in line]
     text = summary.read_text()
     assert text.startswith("# what another step has written\n### unhang: web ")
     assert "| command | `sleep 1000` |" in text
@@ -79,7 +82,7 @@ def test_at_a_terminal_an_annotation_has_a_line_of_its_own_as_any_notice(
     assert "working" in shown[1:]
 
 
-def test_a_report_of_the_jobs_of_a_label(engine: Engine, tmp_path: Path) -> None:
+def test_a_report_counts_and_names_the_jobs_of_a_label(engine: Engine, tmp_path: Path) -> None:
     label = ("--label", "run=7")
     engine.run(*label, "--name", "good", "--", "true")
     engine.run(*label, "--", "sh", "-c", "echo '<&]]>'; echo '::error::x' >&2; exit 3")

@@ -97,6 +97,7 @@ def test_a_real_shell_completes_commands_verbs_values_clients_and_names(
         ("ps", "--sort", "n"): ["name", "need", "newest"],
         ("mcp", "install", "c"): ["claude-code", "codex", "cursor"],
         ("cancel", "web"): ["weblive"],
+        ("diagnose", "web"): ["weblive"],
         ("logs", "web"): ["webdone", "weblive"],
         ("status", live.id[:8]): [live.id],
         ("run", "--liven"): ["--liveness"],
@@ -106,13 +107,17 @@ def test_a_real_shell_completes_commands_verbs_values_clients_and_names(
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_labels_files_and_programs(shell: str, jobs: Jobs, shells: dict[str, str], tmp_path: Path) -> None:
+def test_labels_files_and_programs_are_completed(
+    shell: str, jobs: Jobs, shells: dict[str, str], tmp_path: Path
+) -> None:
     jobs.begin("--label", "tier=front", "--", "true").wait()
     (tmp_path / "policy-of-mine.toml").write_text("")
     lines: list[tuple[str, ...]] = [("ps", "--label", "ti"), ("run", "--policy", "policy-o"), ("run", "--", "print")]
     if shell == "bash":  # it takes words apart at =
         lines.append(("ps", "--label", "tier", "=", "f"))
-    labels, files, names, *values = offered(shell, shells, tmp_path, *lines)
+    lines += [(command, "--label", "ti") for command in ("wait", "report")]
+    labels, files, names, *values, waits, report = offered(shell, shells, tmp_path, *lines)
+    assert waits == report == labels
     assert (labels, files) == (["tier=front"], ["policy-of-mine.toml"])
     assert "printf" in names
     assert values == ([["front"]] if shell == "bash" else [])

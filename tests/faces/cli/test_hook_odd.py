@@ -56,7 +56,7 @@ def test_harmed_bytes_are_one_sound_event(data: st.DataObject) -> None:
     for _ in range(data.draw(st.integers(0, 4))):
         at = data.draw(st.integers(0, len(whole)))
         whole = whole[:at] + data.draw(st.binary(max_size=4)) + whole[at + data.draw(st.integers(0, 3)) :]
-    sound(event_of(hook_command.understood(whole, data.draw(st.just(b"") | st.just(whole[-50:]))), {}))
+    sound(event_of(hook_command.read_payload(whole, data.draw(st.just(b"") | st.just(whole[-50:]))), {}))
 
 
 @pytest.mark.parametrize("value", ODD, ids=lambda value: type(value).__name__)

@@ -57,6 +57,25 @@ def test_explain_shows_the_category_the_limits_and_what_was_asked(capsys: pytest
     assert "(asked: off)" in text
 
 
+def test_explain_and_check_name_a_policy_that_is_passed_over(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project, own = tmp_path / "project" / ".unhang.toml", tmp_path / ".config" / "unhang" / "policy.toml"
+    for file in (project, own):
+        file.parent.mkdir(parents=True)
+        file.write_text("")
+        file.chmod(0o666)
+    monkeypatch.chdir(project.parent)
+    assert call(policy_cli, "explain", "ls", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["notBelieved"] == [str(project), str(own)]
+    assert call(policy_cli, "explain", "ls") == call(policy_cli, "check") == 0
+    assert [line.split(": ")[1] for line in capsys.readouterr().err.splitlines()] == [str(project), str(own)] * 2
+    project.chmod(0o600)
+    project.write_text(policy_cli.STARTER)
+    assert call(policy_cli, "explain", "ls", "--json") == 0
+    assert "notBelieved" not in json.loads(capsys.readouterr().out), "what comes behind it would decide nothing"
+
+
 def test_explain_takes_a_policy_words_and_a_timeout(capsys: pytest.CaptureFixture[str]) -> None:
     assert call(policy_cli, "explain", "--policy", SEED, "--json", "cargo", "build", "--", "--release") == 0
     assert json.loads(capsys.readouterr().out)["category"] in ("long", "extended")

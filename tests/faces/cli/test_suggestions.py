@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import re
 from collections.abc import Callable
 
@@ -14,6 +15,7 @@ from unhang.faces.cli.command_module import load
 from unhang.faces.cli.main import COMMANDS, overview, run
 from unhang.faces.cli.parser import parser_of
 from unhang.faces.cli.plain_line import options_of
+from unhang.installers import mcp_clients
 
 
 @pytest.mark.parametrize(("word", "wanted"), suggest.OTHER_WORDS.items())
@@ -37,6 +39,23 @@ def test_what_is_said_instead_of_a_word_about_a_job_takes_that_job(word: str) ->
 @pytest.mark.parametrize("name", ["run", "start"])
 def test_the_usage_shows_where_the_command_stands(name: str) -> None:
     assert parser_of(name, load(COMMANDS[name]), "").format_usage().split()[-3:] == ["--", "COMMAND", "…"]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_what_is_to_be_given_has_a_name_in_capitals(name: str) -> None:
+    parsers = [parser_of(name, load(COMMANDS[name]), "")]
+    for parser in parsers:
+        for action in parser._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                parsers += action.choices.values()
+            elif action.choices is None and action.nargs != 0:
+                assert isinstance(action.metavar, str), (parser.prog, action.dest)
+                assert any(c.isupper() for c in action.metavar), (parser.prog, action.metavar)
+
+
+@pytest.mark.parametrize(("name", "shown"), [("cancel", "[JOB…]"), ("gc", "[JOB…]"), ("status", "JOB…")])
+def test_the_usage_shows_once_that_there_may_be_several_jobs(name: str, shown: str) -> None:
+    assert parser_of(name, load(COMMANDS[name]), "").format_usage().split()[-1] == shown
 
 
 @pytest.mark.parametrize(
@@ -94,6 +113,10 @@ def test_two_dashes_behind_a_command_are_its_own(jobs: Jobs, words: tuple[str, .
         (["zq7zq7"], "unhang --help"),
         (["ps", "--lable", "a=b"], "did you mean --label?"),
         (["run", "--idel", "5s", "true"], "did you mean --idle?"),
+        (["run", "-idle", "5s", "true"], "did you mean --idle?"),
+        (["gc", "--keep"], "unrecognized arguments: --keep (see"),
+        (["mcp", "install", "--dryrun", "codex"], "did you mean --dry-run? (see: unhang mcp install --help)"),
+        (["policy", "explain", "--polcy", "x", "ls"], "did you mean --policy? (see: unhang policy explain --help)"),
         (["fleet", "jion"], "did you mean unhang fleet join?"),
         (["policy", "expain", "make"], "did you mean unhang policy explain?"),
         (["mcp", "instal"], "did you mean unhang mcp install?"),
@@ -109,7 +132,7 @@ def test_a_mistake_is_answered_with_what_was_meant(
 
 
 @pytest.mark.parametrize("command", ["cancel", "policy", "mcp"])
-def test_help_of_a_command(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_with_a_command_says_what_its_option_help_says(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["help", command]) == 0
     wanted = capsys.readouterr().out
     assert run([command, "--help"]) == 0
@@ -136,7 +159,8 @@ def test_the_server_at_a_terminal_says_what_it_is_by_words(desk_of: Callable[...
     desk.matches(r"^code 2$")
     assert "    unhang mcp install claude-code" in desk.lines()
     text = " ".join(desk.lines())
-    for words in ("A client (an editor, an agent) starts it", "cursor, vscode, gemini, opencode, zed."):
+    clients = [*mcp_clients.known({"HOME": "/"})]
+    for words in ("A client (an editor, an agent) starts it", f"{', '.join(clients[-3:])}."):
         assert words in text, "no word is broken"
 
 
@@ -152,8 +176,21 @@ def test_a_shell_line_without_shell_says_what_it_needs(jobs: Jobs) -> None:
     assert jobs.run("--shell", "echo a && echo b").out == b"a\nb\n"
 
 
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [(("cd", "/"), b"--shell 'cd "), (("source", "env"), b"--shell "), (("A=1", "env"), b"--env A=1")],
+)
+def test_what_only_a_shell_understands_says_what_it_needs(jobs: Jobs, words: tuple[str, ...], meant: bytes) -> None:
+    done = jobs.run("--", *words)
+    assert done.code == 127
+    assert meant in done.err
+    assert len(done.err.splitlines()) == 1
+
+
 @pytest.mark.parametrize("width", [40, 80])
-@pytest.mark.parametrize("words", [[], *([name] for name in COMMANDS), ["policy", "explain"], ["mcp", "install"]])
+@pytest.mark.parametrize(
+    "words", [[], *([name] for name in COMMANDS), ["policy", "explain"], ["mcp", "install"], ["acp", "install"]]
+)
 def test_no_word_of_the_help_is_broken_at_the_edge(
     words: list[str], width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

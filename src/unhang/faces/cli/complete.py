@@ -16,11 +16,11 @@ from unhang.faces.cli.parser import parser_of
 # Instead of candidates: the shell completes these itself.
 FILES, DIRS, PROGRAM = ":files", ":dirs", ":program"
 # Commands that mean something for running jobs only.
-_LIVE = frozenset({"send", "extend", "cancel"})
+_LIVE = frozenset({"send", "extend", "cancel", "diagnose"})
 _FOLLOWED_BY_PROGRAM = frozenset({"run", "start"})
 _OF_FILES = frozenset({"FILE", "PATH", "file"})
 # commands whose --label chooses among the jobs that are there
-_CHOOSES_BY_LABEL = frozenset({"ps", "needs", "cancel", "gc"})
+_CHOOSES_BY_LABEL = frozenset({"ps", "needs", "cancel", "gc", "wait", "report"})
 # What means nothing to a shell, wherever in a word it stands.
 _PLAIN = frozenset(ascii_letters + digits + "-_.,:=@%+/")
 

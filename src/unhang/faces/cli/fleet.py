@@ -23,7 +23,16 @@ from unhang.errors import EXIT_TIMEOUT, NoSuchJob, UnhangError, UsageError
 from unhang.faces.cli import output
 from unhang.faces.cli.command_module import load
 from unhang.faces.cli.parser import Parser
-from unhang.faces.cli.queued_job import NotRunYet, end_of_queued, named_in_queues, of_waiting, ran_as
+from unhang.faces.cli.queue_notices import say_why_nothing_happens
+from unhang.faces.cli.queued_job import (
+    NotRunYet,
+    cancel_in_queues,
+    end_of_queued,
+    named_in_queues,
+    of_waiting,
+    ran_as,
+    row_of_taken,
+)
 from unhang.faces.cli.stderr import StderrReporter
 from unhang.fleet import note
 from unhang.fleet.command_client import Offline, ask
@@ -40,12 +49,10 @@ if TYPE_CHECKING:
     from unhang.fleet.connection import Connection
 
 _T = TypeVar("_T")
-# While it is waited for a job: how often to look whether its machine is there.
-_LOOK = 5.0
 
 
 class There(Record):
-    """A job of a machine; `row` as it was published, None if it has not been yet."""
+    """A job of a machine; `row` as it was published, or as its queue has it; None if nothing of it is known here."""
 
     machine: str
     job: str
@@ -114,8 +121,10 @@ async def _found(connection: Connection, names: list[str]) -> list[There]:
     queued = await named_in_queues(connection, [name for name in names if split_name(name) is None])
     found = []
     for name in names:
+        known = None
         if name in queued:
             where = await ran_as(connection, queued[name])
+            known = row_of_taken(queued[name], where[1])
         else:
             job, machine = split_name(name) or (name, None)
             try:
@@ -125,14 +134,17 @@ async def _found(connection: Connection, names: list[str]) -> list[There]:
                 if there is None:
                     raise
                 where = there
-        found.append(There(*where, rows.get(where)))
+        found.append(There(*where, rows.get(where, known)))
     return found
 
 
 async def _anywhere(connection: Connection, name: str, parser: Parser, args: argparse.Namespace) -> int:
     """Run a command where its job runs; a job that waits in a queue runs nowhere."""
     try:
-        return await _elsewhere(connection, name, parser, args)
+        code = await _elsewhere(connection, name, parser, args)
+        if name == "cancel" and not code and not args.no_wait:
+            await cancel_in_queues(connection, _named(args))
+        return code
     except NotRunYet as waiting:
         return await of_waiting(connection, name, args, waiting.job)
     except Offline:
@@ -299,7 +311,8 @@ async def _wait(connection: Connection, args: argparse.Namespace) -> int:
     jobs |= {job.called: job for job in await _found(connection, [name for name in names if name not in queued])}
     timeout = read_duration("--timeout", args.timeout, off=False)
     waiting = {asyncio.ensure_future(_end_of(connection, job)): called for called, job in jobs.items()}
-    watch = asyncio.ensure_future(_say_offline(connection, {job.machine for job in jobs.values()}))
+    machines = {job.machine for job in jobs.values() if isinstance(job, There)}
+    watch = asyncio.ensure_future(say_why_nothing_happens(connection, machines, queued.values()))
     ended: dict[str, dict[str, Any]] = {}
     try:
         until = asyncio.FIRST_COMPLETED if args.any else asyncio.ALL_COMPLETED
@@ -329,21 +342,6 @@ async def _end_of(connection: Connection, there: There | QueuedJob) -> dict[str,
         if event["type"] == ev.EXITED:
             return event
     raise UnhangError(f"the log of {there.called} has no end")
-
-
-async def _say_offline(connection: Connection, machines: set[str]) -> None:
-    """Say once of each machine that it is offline: its jobs may run on, and their ends are waited for."""
-    told: set[str] = set()
-    while True:
-        try:
-            known = await connection.machines()
-        except UnhangError:
-            known = {}
-        for name in machines - told:
-            if name in known and not known[name].online:
-                told.add(name)
-                StderrReporter().line(f"machine {name} is offline; waiting until it is online again")
-        await asyncio.sleep(_LOOK)
 
 
 async def _print_result(connection: Connection, job: There | QueuedJob) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from unhang.core.limit_request import LimitRequest, read_limits
+from unhang.core.limit_request import LIMIT_NAMES, LimitRequest, read_limits
 from unhang.core.limits import LIVENESS, ON_HUNG
 from unhang.core.spec import NOTIFY, quote
 from unhang.errors import UsageError
@@ -15,7 +15,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
 
-LIMITS = ("idle", "hard", "stall", "warn", "grace", "liveness", "on_hung", "category", "timeout_sec")
 DURATIONS = "a duration: 90, 90s, 5m, 1h30m, 500ms, 0.5; a bare number is seconds"
 
 
@@ -156,7 +155,7 @@ def labels_of(args: argparse.Namespace) -> dict[str, str]:
     return with_name(state_home(), labels, args.name)
 
 
-def requested_limits(args: argparse.Namespace, names: tuple[str, ...] = LIMITS) -> LimitRequest:
+def requested_limits(args: argparse.Namespace, names: tuple[str, ...] = LIMIT_NAMES) -> LimitRequest:
     """Return the limits that the options of these names (by default those of `add_limits`) ask for."""
     return read_limits({f"--{name.replace('_', '-')}": getattr(args, name) for name in names})
 

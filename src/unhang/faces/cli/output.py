@@ -61,7 +61,7 @@ def jobs_of(args: argparse.Namespace) -> list[Job]:
     return [attach(home, name) for name in args.job]
 
 
-def called(job: Job) -> str:
+def name_of_job(job: Job) -> str:
     """Return what people call a job: its name with its id, or the id alone."""
     from unhang.core.spec import name_of
 
@@ -119,7 +119,7 @@ def fitted(text: str, head: str = "") -> list[str]:
 
     if cells(text) <= width - len(head):
         return [head + text]
-    if width - len(head) < _LEAST_BESIDE:
+    if head and width - len(head) < _LEAST_BESIDE:
         above = head.rstrip()
         first = [above] if len(above) <= width else wrapped(above, width, "    ")
         return [*first, *("    " + line for line in wrapped(text, width - 4, ""))]

@@ -9,7 +9,7 @@ from unhang.errors import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import NoReturn
+    from typing import Any, NoReturn
 
     from unhang.faces.cli.command_module import Command
 
@@ -25,9 +25,11 @@ class _Help(argparse.RawDescriptionHelpFormatter):
         super().__init__(prog, width=columns() - 2)
 
     def _format_args(self, action: argparse.Action, default_metavar: str) -> str:
-        """Show the command behind the options as what it is, where argparse has three dots."""
+        """Show the command behind the options, and several jobs, as what they are, where argparse has three dots."""
         if action.nargs == argparse.REMAINDER and isinstance(action.metavar, str):
             return action.metavar
+        if isinstance(action.metavar, str) and action.metavar.endswith("…"):
+            return f"[{action.metavar}]" if action.nargs == argparse.ZERO_OR_MORE else action.metavar
         return super()._format_args(action, default_metavar)
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
@@ -54,7 +56,13 @@ def columns() -> int:
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser whose errors are one line: what is wrong, and which command prints the help."""
+    """An argument parser whose errors are one line: what is wrong, and which command prints the help.
+
+    argparse makes those of the verbs by calling this class.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**{"allow_abbrev": False, "formatter_class": _Help, **options})
 
     def error(self, message: str) -> NoReturn:
         """Raise UsageError with the message and the command that prints the help."""
@@ -68,6 +76,15 @@ class Parser(argparse.ArgumentParser):
         options = [option for action in self._actions for option in action.option_strings]
         raise UsageError(f"{message}{instead_of_option(message, options)} (see: {self.prog} --help)")
 
+    def parse_known_args(  # type: ignore[override]
+        self, args: list[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> tuple[argparse.Namespace, list[str]]:
+        """Do as argparse does; a verb names itself what it does not know, since its command knows other options."""
+        found, rest = super().parse_known_args(args, namespace)
+        if rest and self.prog.count(" ") > 1:
+            self.error(f"unrecognized arguments: {' '.join(rest)}")
+        return found, rest
+
     def parse(self, words: list[str]) -> argparse.Namespace:
         """Parse the words; options may stand anywhere, except where the rest of the line belongs to a command."""
         fixed = any(action.nargs in (argparse.PARSER, argparse.REMAINDER) for action in self._actions)
@@ -79,7 +96,7 @@ def add_verb(
 ) -> argparse.ArgumentParser:
     """Return the parser of one verb of a command; the first sentence of its description is its line in the help."""
     first = description.partition(". ")[0].removesuffix(".") + "."
-    return verbs.add_parser(name, help=first, description=description, allow_abbrev=False)
+    return verbs.add_parser(name, help=first, description=description)
 
 
 def parser_of(name: str, command: Command, epilog: str) -> Parser:
@@ -87,12 +104,6 @@ def parser_of(name: str, command: Command, epilog: str) -> Parser:
     # argparse asks gettext for each of its words. Python has no translations of them, and the search alone loads
     # `locale`: a thirtieth of the time that `unhang run -- true` takes.
     argparse._ = str  # type: ignore[attr-defined]
-    parser = Parser(
-        prog=f"unhang {name}",
-        description=command.SUMMARY,
-        epilog=epilog,
-        allow_abbrev=False,
-        formatter_class=_Help,
-    )
+    parser = Parser(prog=f"unhang {name}", description=command.SUMMARY, epilog=epilog)
     command.configure(parser)
     return parser

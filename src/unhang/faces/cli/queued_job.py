@@ -10,31 +10,48 @@ from typing import TYPE_CHECKING
 
 from unhang.core import values
 from unhang.core.durations import human
+from unhang.core.events import ELOST
 from unhang.core.fleet.checkout import parse_checkout
 from unhang.core.fleet.hold import LONGEST, SHORTEST, default_hold
+from unhang.core.fleet.presence import BELIEVED
 from unhang.core.fleet.queue import (
     ENDED,
     FAIL,
     HIGHEST,
     MOST_NEEDS,
     QUEUED,
+    RUNNING,
     QueuedJob,
+    QueueSettings,
     found_by_name,
     is_queue,
     submitted_last,
 )
 from unhang.core.fleet.queue_rows import queued_row
 from unhang.core.fleet.rows import LAST
-from unhang.core.fleet.subjects import is_machine
+from unhang.core.fleet.subjects import NAME_RULE, is_machine, split_name
 from unhang.core.fleet.task import LARGEST, Task
-from unhang.core.limit_request import read_positive
+from unhang.core.limit_request import LIMIT_NAMES, read_positive
 from unhang.core.sizes import read_size
-from unhang.core.spec import AGENT, NAME, NOTIFY, agent_record, command_line, is_name, masked
+from unhang.core.spec import (
+    AGENT,
+    INHERIT,
+    JOB_NAME_RULE,
+    NAME,
+    NOTIFY,
+    NULL,
+    PIPE,
+    agent_record,
+    command_line,
+    is_name,
+    masked,
+)
 from unhang.errors import UnhangError, UsageError
 from unhang.faces.cli import options, output, times
 from unhang.faces.cli.stderr import StderrReporter
 from unhang.fleet import queues
 from unhang.fleet.connection import ServerAway
+from unhang.fleet.end_tasks import end
 from unhang.jobs.request import split_pairs
 
 if TYPE_CHECKING:
@@ -44,7 +61,7 @@ if TYPE_CHECKING:
     from unhang.fleet.connection import Connection
 
 # What wakes one who waits is a message that the server sends once: it looks by itself now and then.
-_LOOK = 2.0
+_LOOK, _AGAIN = 2.0, 0.1
 _BY = "unhang cancel"
 
 
@@ -81,8 +98,13 @@ def _submit(args: argparse.Namespace, job: QueuedJob, task: Task) -> int:
         if not args.wait:
             return 0
         from unhang.core import outcome
+        from unhang.faces.cli.queue_notices import say_why_nothing_happens
 
-        last = await end_of_queued(connection, stored)
+        saying = asyncio.ensure_future(say_why_nothing_happens(connection, (), [stored]))
+        try:
+            last = await end_of_queued(connection, stored)
+        finally:
+            await end([saying])
         if args.json:
             output.print_json((await queues.newest(connection, stored) or stored).to_json())
         return outcome.exit_code(last)
@@ -134,7 +156,7 @@ def _described(job: QueuedJob, task: Task) -> tuple[QueuedJob, Task]:
 
 def _job_of(args: argparse.Namespace) -> QueuedJob:
     if not is_queue(args.fleet):
-        raise UsageError(f"--fleet: not a name for a queue: {args.fleet!r} (letters, digits, - and _, at most 63)")
+        raise UsageError(f"--fleet: not a name for a queue: {args.fleet!r} ({NAME_RULE})")
     if args.priority is not None and abs(args.priority) > HIGHEST:
         raise UsageError(f"--priority: between -{HIGHEST} and {HIGHEST}")
     if len(args.need) > MOST_NEEDS or not all(map(is_machine, args.need)):
@@ -145,7 +167,7 @@ def _job_of(args: argparse.Namespace) -> QueuedJob:
     if not SHORTEST <= hold <= LONGEST:
         raise UsageError(f"--hold: between {human(SHORTEST)} and {human(LONGEST)}")
     if args.name is not None and not is_name(args.name):
-        raise UsageError(f"not a name for a job: {args.name!r} (letters, digits and .-_, at most 40, a letter first)")
+        raise UsageError(f"not a name for a job: {args.name!r} ({JOB_NAME_RULE})")
     return QueuedJob(
         args.fleet,
         "",
@@ -161,7 +183,7 @@ def _job_of(args: argparse.Namespace) -> QueuedJob:
 def _task_of(args: argparse.Namespace) -> Task:
     options.check_command(args)
     _check_policy(args)
-    if args.stdin not in ("null", "inherit", "pipe"):
+    if args.stdin not in (NULL, INHERIT, PIPE):
         raise UsageError("--stdin @FILE is a file of this machine: a job of a queue has null or pipe")
     words: list[str] = args.command
     return Task(
@@ -174,7 +196,7 @@ def _task_of(args: argparse.Namespace) -> Task:
         retry=args.retry,
         pty=bool(args.pty),
         keep=args.keep,
-        stdin="pipe" if args.stdin == "pipe" or args.pty else "null",
+        stdin=PIPE if args.stdin == PIPE or args.pty else NULL,
     )
 
 
@@ -193,7 +215,7 @@ def _check_policy(args: argparse.Namespace) -> None:
 
 def _limits_of(args: argparse.Namespace) -> dict[str, str]:
     options.requested_limits(args)  # a mistake is found here, and not on the worker
-    return {name: str(value) for name in options.LIMITS if (value := getattr(args, name)) is not None}
+    return {name: str(value) for name in LIMIT_NAMES if (value := getattr(args, name)) is not None}
 
 
 def _labels_of(args: argparse.Namespace) -> dict[str, str]:
@@ -226,6 +248,11 @@ async def ran_as(connection: Connection, job: QueuedJob) -> tuple[str, str]:
     raise NotRunYet(job)
 
 
+def row_of_taken(job: QueuedJob, ran_as: str) -> dict[str, Any]:
+    """Return the row of a job whose machine has not published it (yet), by what its queue says."""
+    return queued_row(job, (), QueueSettings(), (), {}) | {"jobId": ran_as, "status": "running", "phase": "running"}
+
+
 # --- the commands about one that runs nowhere -------------------------------------------------------------------
 
 
@@ -256,10 +283,33 @@ async def of_waiting(connection: Connection, name: str, args: argparse.Namespace
     raise NotRunYet(job)
 
 
+async def cancel_in_queues(connection: Connection, names: list[str]) -> None:
+    """Cancel in their queues, too, the jobs that were ended where they ran.
+
+    A living worker says by itself how its job has ended. Without one the job would wait for the next, to run again;
+    that a worker is dead is known when its last word is not believed any more.
+    """
+    queued = await named_in_queues(connection, [name for name in names if split_name(name) is None])
+    deadline = time.monotonic() + BELIEVED + _LOOK
+    for job in queued.values():
+        known = job
+        while known.state == RUNNING and time.monotonic() < deadline:
+            if known.worker not in [worker.id for worker in await queues.workers(connection)]:
+                break
+            await asyncio.sleep(_AGAIN)
+            known = await queues.newest(connection, known) or known
+        else:
+            if known.state == RUNNING:
+                continue  # it lives, and is keeping what the job has changed
+        if known.state != ENDED:
+            changed = await queues.cancel_waiting(connection, known, _BY, force=True)
+            StderrReporter().line(f"job {job.id}: {changed.why}; it is not run again")
+
+
 async def _status(connection: Connection, args: argparse.Namespace, job: QueuedJob) -> None:
     mirror = await queues.everything(connection, job.queue)
-    workers = await queues.workers(connection)
-    row = queued_row(job, list(mirror.jobs.values()), mirror.settings(job.queue), workers)
+    workers, machines = await queues.workers(connection), await connection.machines()
+    row = queued_row(job, list(mirror.jobs.values()), mirror.settings(job.queue), workers, machines)
     if args.json:
         output.print_json(row)
         return
@@ -310,7 +360,7 @@ async def end_of_queued(connection: Connection, job: QueuedJob) -> dict[str, Any
 
 
 def _fields(job: QueuedJob) -> dict[str, Any]:
-    error = {"code": "ELOST"} if job.phase == "lost" else {}
+    error = {"code": ELOST} if job.phase == "lost" else {}
     return {"status": job.status, "exitCode": job.exit_code, "message": job.why, "error": error}
 
 

@@ -45,7 +45,7 @@ class StderrReporter:
         self._echo = False
         self._screen = False
         self._held: list[tuple[str, str, str]] = []  # lines that wait until the screen is free, with what they tell of
-        self._said: set[str] = set()  # causes
+        self._said: set[str] = set()  # causes, and reasons without their numbers
 
     def place(self, *, fresh: bool, screen: bool) -> None:
         """Note where the cursor stands; `screen`: a program fills the screen, or edits a line there."""
@@ -108,10 +108,11 @@ class StderrReporter:
             self._held = [held for held in self._held if held[0] not in (_SILENCE, _RUN)]
         if not notices.audience(event).terminal:
             return
+        text = self._once(event, job_id)
         if self._in_ci and event.get("phase") == "warning":
-            self._annotate("warning", str(event.get("message", "")))
+            self._annotate("warning", str(event.get("message", "")))  # whole: the CI system shows it apart
         else:
-            self.line(self._once(event, job_id), about=about)
+            self.line(text, about=about)
 
     def _annotate(self, level: str, text: str) -> None:
         """Write a line that the CI system shows where a person looks first."""
@@ -132,10 +133,13 @@ class StderrReporter:
             from unhang.core.watchdog import messages  # only a job that was looked at needs it
 
             cause = f"{diagnosis.get('state')} {diagnosis.get('cause')}"
+            # the same words are the same reason, also where it has become sure meanwhile
+            words = "".join(c for c in str(diagnosis["reason"]) if not c.isdigit())
             if event.get("phase") in messages.GIVE_A_REASON:
-                if cause in self._said:
+                said = self._said & {cause, words}
+                self._said |= {cause, words}
+                if said:
                     return messages.message_of(event, job_id, reason=False)
-                self._said.add(cause)
         return str(event.get("message", ""))
 
     def ending(self, job_id: str, last: dict[str, Any]) -> None:
@@ -143,10 +147,13 @@ class StderrReporter:
         self._held = [held for held in self._held if held[0] != _RUN]
         self.release()
         error = last.get("error") or {}
-        if last.get("leaked"):
+        # a signal (Ctrl-C) is known to its sender; a request from elsewhere is not known here
+        by_others = last.get("status") == "cancelled" and not str(last.get("cancelledBy", "SIG")).startswith("SIG")
+        if last.get("leaked") or by_others:
             self.line(str(last.get("message", "")))
         if last.get("status") == "timeout":
-            text = f"Ended: {error.get('message')}; {_what_is_left(error)}"
+            text = f"Ended: {error.get('message')}; {what_is_left(error)}"
+            text += "" if error.get("survivors") else "; what it printed is kept"
             if self._in_ci:
                 self._annotate("error", text + notices.because(last.get("diagnosis")))
             else:
@@ -154,7 +161,7 @@ class StderrReporter:
             for hint in (last.get("suggestions") or [])[:_MOST_HINTS]:
                 self.line(f"try: {hint}")
             self.line(f"more: unhang events {job_id}")
-        elif error.get("code") in ("ESPAWN", "ELOST"):
+        elif ev.error_code(last) in (ev.ESPAWN, ev.ELOST):
             if not self._named:  # the message says which program could not be started
                 self._prefix = _PREFIX
             self.line(str(error.get("message")), _BAD)
@@ -170,13 +177,14 @@ def _about(event: dict[str, Any]) -> str:
     return _RUN if phase in ("warning", "slow", "interrupted") else ""
 
 
-def _what_is_left(error: dict[str, Any]) -> str:
-    if error.get("survivors"):
-        pids = ", ".join(f"{p.get('pid', '?')} ({p.get('command', '?')})" for p in error["survivors"])
+def what_is_left(error: dict[str, Any] | None) -> str:
+    """Return what is left of a job that was ended, by the error of its last event."""
+    error = error or {}
+    survivors = error.get("survivors") or []
+    if survivors:
+        pids = ", ".join(f"{process.get('pid', '?')} ({process.get('command', '?')})" for process in survivors)
         return f"still running, in spite of SIGKILL: {pids}"
-    if error.get("unseen"):
-        return "something of it may still run; what it printed is kept"
-    return "nothing of it is left running; what it printed is kept"
+    return "something of it may still run" if error.get("unseen") else "nothing of it is left running"
 
 
 def _width() -> int:

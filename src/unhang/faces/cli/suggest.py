@@ -75,10 +75,11 @@ def instead_of_command(argv: list[str], commands: list[str]) -> str:
 def instead_of_option(message: str, options: list[str]) -> str:
     """Return "; did you mean --idle?" for argparse's message about an option that is nearly one of these; else ""."""
     words = [word.partition("=")[0] for word in message.replace(",", " ").split() if word.startswith("-")]
+    named = {option.lstrip("-"): option for option in options}  # the dashes that all have make no two alike
     for word in words if message.startswith(("unrecognized", "unknown")) else []:
-        close = difflib.get_close_matches(word, options, 1, 0.6)
+        close = difflib.get_close_matches(word.lstrip("-"), named, 1, 0.6)
         if close:
-            return f"; did you mean {close[0]}?"
+            return f"; did you mean {named[close[0]]}?"
     return ""
 
 

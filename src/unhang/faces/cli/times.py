@@ -15,7 +15,7 @@ def add_utc(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--utc", action="store_true", help="show times in UTC instead of local time")
 
 
-def shown(moment: float, *, utc: bool, now: float | None = None) -> str:
+def format_time(moment: float, *, utc: bool, now: float | None = None) -> str:
     """Return a time as text to the second. `now`: leave the date out if both are of the same day."""
     zone = UTC if utc else None
     at = datetime.fromtimestamp(moment, zone)
@@ -28,7 +28,7 @@ def of_event(text: str, *, utc: bool, now: float) -> str:
     at = values.moment(text)
     if at is None:
         return text
-    day, _, second = shown(at, utc=utc, now=now).rpartition(" ")
+    day, _, second = format_time(at, utc=utc, now=now).rpartition(" ")
     second, zone = second.removesuffix("Z"), "Z" if utc else ""
     return f"{day} {second}.{round(at * 1000) % 1000:03}{zone}".lstrip()
 
@@ -36,7 +36,7 @@ def of_event(text: str, *, utc: bool, now: float) -> str:
 def with_age(text: str | None, *, utc: bool, now: float) -> str:
     """Return a recorded time for a person, and how long ago it was; "" if it is none."""
     at = values.moment(text)
-    return "" if at is None else f"{shown(at, utc=utc, now=now)} ({human(max(0.0, now - at))} ago)"
+    return "" if at is None else f"{format_time(at, utc=utc, now=now)} ({human(max(0.0, now - at))} ago)"
 
 
 def read_since(text: str, now: float) -> float:

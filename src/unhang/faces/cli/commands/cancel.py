@@ -7,16 +7,12 @@ import argparse
 from unhang.core.plural import several
 from unhang.errors import EXIT_FAILED, UnhangError, UsageError
 from unhang.faces.cli import output
-from unhang.faces.cli.stderr import StderrReporter
+from unhang.faces.cli.stderr import StderrReporter, what_is_left
 from unhang.jobs.handle import Job
 from unhang.jobs.home import state_home
 from unhang.jobs.listing import list_jobs
 from unhang.jobs.request import split_pairs
 from unhang.jobs.restart import own_jobs
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from unhang.core.result import Result
 
 _BY = "unhang cancel"
 SUMMARY = "end jobs: SIGTERM, then SIGKILL after the grace; report what was left"
@@ -58,10 +54,11 @@ def main(args: argparse.Namespace) -> int:
             reporter.line(str(error), "31")
             continue
         ended += result.status != "running"
+        who, how = output.name_of_job(job), result.outcome.get("message", result.status)
         if already:
-            reporter.line(f"{output.called(job)} has already ended: {result.outcome.get('message', result.status)}")
+            reporter.line(f"{who} has already ended: {how}")
         elif not args.no_wait:
-            reporter.line(f"{output.called(job)}: {result.outcome.get('message', result.status)}; {_left(result)}")
+            reporter.line(f"{who}: {how}; {what_is_left(result.error)}")
         if args.json:
             output.print_result(job, result)
     if not args.job and jobs and not args.no_wait:
@@ -85,13 +82,3 @@ def _ask(job: Job, args: argparse.Namespace) -> None:
         job.cancel(force=args.force, wait=False, by=_BY)
     except UnhangError:
         pass  # it has ended meanwhile, or says why not when its turn comes
-
-
-def _left(result: Result) -> str:
-    """Return what is left of a job that was ended."""
-    error = result.error or {}
-    survivors = error.get("survivors") or []
-    if survivors:
-        pids = ", ".join(f"{process.get('pid', '?')} ({process.get('command', '?')})" for process in survivors)
-        return f"still running, in spite of SIGKILL: {pids}"
-    return "something of it may still run" if error.get("unseen") else "nothing of it is left running"

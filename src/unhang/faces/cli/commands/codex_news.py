@@ -10,7 +10,7 @@ from unhang.core.spec import CODEX_THREAD
 from unhang.errors import UnhangError
 from unhang.faces.cli import output
 from unhang.jobs.home import state_home
-from unhang.jobs.session_news import untold
+from unhang.jobs.session_news import take_news
 
 # The hooks whose additional context Codex shows to the model.
 _EVENTS = ("SessionStart", "UserPromptSubmit", "PostToolUse")
@@ -25,7 +25,7 @@ def main() -> int:
     if event not in _EVENTS or not thread:
         return 0
     try:
-        lines = untold(state_home(), os.environ | {CODEX_THREAD: thread})
+        lines = take_news(state_home(), os.environ | {CODEX_THREAD: thread})
     except (UnhangError, OSError) as error:
         print(f"unhang: {error}", file=sys.stderr)
         return 0

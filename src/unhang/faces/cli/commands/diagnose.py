@@ -7,7 +7,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from unhang.core import plain_text, values
+from unhang.core import mask, plain_text, values
 from unhang.errors import UsageError
 from unhang.faces.cli import output
 
@@ -24,7 +24,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options of `unhang diagnose`."""
     parser.add_argument("job", nargs="?", metavar="JOB", help="an id, a unique prefix of one, or @last")
     output.add_fleet(parser)
-    parser.add_argument("--pid", type=int, help="diagnose the tree of this process instead of a job")
+    parser.add_argument("--pid", metavar="PID", type=int, help="diagnose the tree of this process instead of a job")
     parser.add_argument("--json", action="store_true", help="print one JSON object (one a line with --watch)")
     parser.add_argument("--watch", action="store_true", help="repeat until it ends, or until Ctrl-C")
     parser.add_argument(
@@ -58,7 +58,7 @@ def _print(diagnosis: Diagnosis, found: list[Stack], args: argparse.Namespace, *
         print(values.dump(shown), flush=True)
         return
     colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-    print("\n".join(render(diagnosis, colour=colour, agent=agent)), flush=True)
+    print("\n".join(render(diagnosis, colour=colour, agent=agent, job=args.job or "")), flush=True)
     for stack in found:
         print(f"\n--- {_harmless(stack.comm)} [{stack.pid}] {stack.tool}".rstrip())
         print("\n".join(_harmless(line) for line in stack.text.splitlines()), flush=True)
@@ -66,20 +66,25 @@ def _print(diagnosis: Diagnosis, found: list[Stack], args: argparse.Namespace, *
         print(flush=True)
 
 
-def render(diagnosis: Diagnosis, *, colour: bool = False, agent: bool = False) -> list[str]:
-    """Return the lines of a diagnosis: the verdict, the process tree, and what to try. `agent`: of an agent's job."""
+def render(diagnosis: Diagnosis, *, colour: bool = False, agent: bool = False, job: str = "") -> list[str]:
+    """Return the lines of a diagnosis: the verdict, the process tree, and what to try.
+
+    `agent`: it is of an agent's job. `job`: as the job was named, for advice that can be pasted.
+    """
+    from unhang.core.diagnosis.causes import COMMAND_LINE
     from unhang.core.diagnosis.suggest import suggestions, suggestions_for_agent
 
     head = f"{diagnosis.state}, {diagnosis.cause}"
-    lines = [*output.fitted(f"{head}: {diagnosis.reason}"), ""]
+    lines = [*output.fitted(mask.line(f"{head}: {diagnosis.reason}")), ""]
     if colour:
         lines[0] = lines[0].replace(head, f"\x1b[1;{COLOURS.get(diagnosis.state, '0')}m{head}\x1b[0m", 1)
     lines += _tree(diagnosis)
-    lines += [line for note in diagnosis.evidence.get("notes", ()) for line in output.fitted(note, "note: ")]
+    lines += [line for note in diagnosis.evidence.get("notes", ()) for line in output.fitted(mask.line(note), "note: ")]
     if diagnosis.state != "alive":
         found = diagnosis.to_json()
-        advice = suggestions_for_agent(found) if agent else suggestions(found, None)
-        lines += ["", *(line for step in advice for line in output.fitted(step, "try: "))]
+        words = COMMAND_LINE | {"send": f"`unhang send {job} {'ANSWER' if agent else 'TEXT'}`"} if job else COMMAND_LINE
+        advice = suggestions_for_agent(found, words) if agent else suggestions(found, None, words)
+        lines += ["", *(line for step in advice for line in output.fitted(mask.line(step), "try: "))]
     return lines
 
 
@@ -101,7 +106,9 @@ def _tree(diagnosis: Diagnosis) -> list[str]:
         stack += [(child, depth + 1) for child in reversed(by_parent.get(pid, []))]
     width = min(max((len(row[0]) for row in rows), default=0), 48)
     heads = [f"{name:<{width}}  {state}  {cpu:>5}  " for name, state, cpu, _ in rows]
-    return [line.rstrip() for head, row in zip(heads, rows, strict=True) for line in output.fitted(row[3], head)]
+    return [
+        line.rstrip() for head, row in zip(heads, rows, strict=True) for line in output.fitted(mask.line(row[3]), head)
+    ]
 
 
 def _harmless(text: str) -> str:

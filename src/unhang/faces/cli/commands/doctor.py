@@ -123,8 +123,11 @@ def _keepers() -> tuple[bool, str]:
 def _watcher() -> tuple[bool, str]:
     from unhang.installers import watch_service
     from unhang.sessions import lock, watcher_record
+    from unhang.sessions.settings import load
 
     home = state_home()
+    if complaint := load(os.environ).complaint:  # a mistake in the file is what is said
+        return False, complaint
     who = lock.holder(home)
     ping = watcher_record.ping_of(home, who)
     if who is None and watch_service.installed(home) is not None:
@@ -132,8 +135,8 @@ def _watcher() -> tuple[bool, str]:
     if who is None:
         return True, "no watcher runs; the hooks of Claude Code start one, or: unhang watch"
     if who["state"] == lock.WATCHING and ping is not None and ping["trouble"]:
-        return False, f"{lock.described(who)}; {ping['trouble']}"
-    return who["state"] == lock.WATCHING, lock.described(who)
+        return False, f"{lock.describe_holder(who)}; {ping['trouble']}"
+    return who["state"] == lock.WATCHING, lock.describe_holder(who)
 
 
 def _alerts() -> tuple[bool, str]:
@@ -165,7 +168,7 @@ def _page() -> tuple[bool, str]:
         pids = " ".join(str(pid) for pid, _ in stopped[:_MOST_NAMED])
         more = " …" if len(stopped) > _MOST_NAMED else ""
         return False, f"stopped, and answers no browser: {named}{more}; continue it with: kill -CONT {pids}"
-    served = sorted(pages.served(state_home()))
+    served = sorted(pages.page_origins(state_home()))
     if not served:
         return True, "no page runs; unhang web serves one"
     return True, f"served at {', '.join(served[:_MOST_NAMED])}" + (" …" if len(served) > _MOST_NAMED else "")
@@ -179,13 +182,15 @@ def _traces() -> tuple[bool, str]:
 
 
 def _fleet() -> tuple[bool, str]:
-    from unhang.fleet import note
+    from unhang.fleet import note, troubles
 
-    pid = note.stopped(state_home())
-    if pid is None:
-        return True, "no publisher is stopped"
-    how = f"continue it with: kill -CONT {pid}"
-    return False, f"`unhang fleet join` (pid {pid}) is stopped, and nothing of this machine reaches the fleet: {how}"
+    wrong = troubles.troubles_of(state_home())
+    if wrong:
+        return False, "; ".join(wrong)
+    if note.publisher(state_home()) is None:
+        return True, "no publisher runs; unhang fleet join shows this machine to others"
+    known = note.read(state_home())
+    return True, f"published as {known.machine} to {note.without_password(known.server)}"
 
 
 def _checks() -> list[tuple[str, Callable[[], tuple[bool, str]]]]:

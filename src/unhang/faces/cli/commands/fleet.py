@@ -101,7 +101,7 @@ def main(args: argparse.Namespace) -> int:
 
 
 def _join(args: argparse.Namespace) -> int:
-    from unhang.core.fleet.subjects import is_machine, machine_from
+    from unhang.core.fleet.subjects import NAME_RULE, is_machine, machine_from
     from unhang.fleet import note
     from unhang.fleet.connection import check_installed
 
@@ -111,7 +111,7 @@ def _join(args: argparse.Namespace) -> int:
     known = note.read(home)
     machine = args.machine or known.machine or machine_from(socket.gethostname())
     if not is_machine(machine):
-        raise UsageError(f"not a name for a machine: {machine!r} (letters, digits, - and _, at most 63)")
+        raise UsageError(f"not a name for a machine: {machine!r} ({NAME_RULE})")
 
     def work(tell: Callable[[str], None]) -> int:
         place = note.take_place(home)
@@ -127,7 +127,12 @@ def _join(args: argparse.Namespace) -> int:
             from unhang.fleet.publisher import Publisher
 
             gc.enable()  # __main__ switches it off for short lives; this is a long one
-            return Publisher(home, written.home_id, machine, address, tell).run()
+            code = Publisher(home, written.home_id, machine, address, tell, place).run()
+            note.leave(place)
+            return code
+        except UnhangError:
+            note.leave(place)
+            raise
         finally:
             os.close(place)
 
@@ -147,9 +152,13 @@ def _say(line: str) -> None:
 
 
 def _leave() -> int:
-    from unhang.fleet import note
+    from unhang.fleet import note, worker_place
 
     home = state_home()
+    workers = len(worker_place.living(home))
+    if workers:
+        what = "a worker of this home takes" if workers == 1 else f"{workers} workers of this home take"
+        raise UnhangError(f"{what} jobs, and has to be seen: end it first with unhang worker --drain, or --stop")
     if not note.end(lambda: note.holder(home), "the publisher"):
         _say("no publisher runs in this home")
     return 0

@@ -30,7 +30,7 @@ _DISPENSABLE = ("hard t/o", "idle t/o", "silence", "p95", "failed", "ok")
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options of `unhang history`."""
-    parser.add_argument("text", nargs="?", help="only commands with this text in them")
+    parser.add_argument("text", metavar="TEXT", nargs="?", help="only commands with this text in them")
     parser.add_argument("--dir", metavar="PATH", help="only runs in this directory")
     parser.add_argument("--limit", type=int, default=20, metavar="N", help="show at most N commands (20)")
     parser.add_argument("--json", action="store_true", help="print one JSON object")

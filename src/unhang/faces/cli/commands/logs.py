@@ -181,7 +181,7 @@ class _Log:
 
     def _print(self, lines: Iterable[Line]) -> None:
         for line in filter(self._wants, lines):
-            stamp = f"{times.shown(self._time(line), utc=self._utc)} " if self._stamps else ""
+            stamp = f"{times.format_time(self._time(line), utc=self._utc)} " if self._stamps else ""
             head = stamp + self._prefix
             end = b"\n" if head and not line.data.endswith(b"\n") else b""
             self._write(line.stream, head, line.data + end)

@@ -56,6 +56,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     uninstall.add_argument("client", metavar="CLIENT", help=clients)
     uninstall.add_argument("--dry-run", action="store_true", help="show what would be written, write nothing")
     uninstall.add_argument("--project", action="store_true", help="from the file of the project in this directory")
+    for verb in (install, uninstall):  # people know it from the other installers
+        verb.add_argument("--yes", "-y", action="store_true", help="do not ask (this installer never does)")
     text = "print what a client's configuration needs"
     config = verbs.add_parser("config", help=text, description=text.capitalize() + ".")
     config.add_argument("client", metavar="CLIENT", help=clients)

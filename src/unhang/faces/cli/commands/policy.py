@@ -41,9 +41,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the verbs of `unhang policy` and their options."""
     verbs = parser.add_subparsers(dest="policy_verb", required=True, metavar="explain|check|init|schema")
     explain = verbs.add_parser("explain", help="show the pieces of a command, their category and each limit")
-    explain.add_argument("line", nargs="+", help="one shell line in quotes, or the words of a command")
+    explain.add_argument(
+        "line", metavar="COMMAND…", nargs="+", help="one shell line in quotes, or the words of a command"
+    )
     explain.add_argument("--policy", metavar="FILE", help="the policy to use")
-    explain.add_argument("--category", help="as if the caller had named this category")
+    explain.add_argument("--category", metavar="NAME", help="as if the caller had named this category")
     explain.add_argument("--idle", metavar="D", help="as if the caller had asked for this")
     explain.add_argument("--hard", metavar="D", help="as if the caller had asked for this")
     explain.add_argument(
@@ -51,11 +53,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     explain.add_argument("--json", action="store_true", help="one JSON object")
     check = verbs.add_parser("check", help="read a policy file and point at what cannot be meant")
-    check.add_argument("file", nargs="?", help="the file to check (default: the one that holds here)")
+    check.add_argument("file", metavar="FILE", nargs="?", help="the file to check (default: the one that holds here)")
     check.add_argument("--strict", action="store_true", help="warnings are errors too")
     check.add_argument("--json", action="store_true", help="one JSON object")
     init = verbs.add_parser("init", help="write a file to begin with")
-    init.add_argument("file", nargs="?", default=".unhang.toml", help="the file to write (.unhang.toml)")
+    init.add_argument(
+        "file", metavar="FILE", nargs="?", default=".unhang.toml", help="the file to write (.unhang.toml)"
+    )
     verbs.add_parser("schema", help="print the JSON Schema of the file, for editors")
 
 
@@ -71,22 +75,29 @@ def main(args: argparse.Namespace) -> int:
 def _explain(args: argparse.Namespace) -> int:
     from unhang.core.policy.resolve import resolve
     from unhang.faces.cli.options import requested_limits
-    from unhang.jobs.policy import find_policy
+    from unhang.jobs.policy import find_policy, untrusted_policies
     from unhang.jobs.request import past_runs
 
     policy = find_policy(args.policy, os.getcwd())
     command: str | list[str] = args.line[0] if len(args.line) == 1 else args.line
     asked = requested_limits(args, ("idle", "hard", "category", "timeout_sec"))
     resolution = resolve(command, policy, asked, lambda: past_runs(command, os.getcwd(), policy))
+    passed_over = {} if args.policy else untrusted_policies(os.getcwd())
     if args.json:
-        _print_json(resolution.to_json())
+        _print_json(resolution.to_json() | ({"notBelieved": list(passed_over)} if passed_over else {}))
     else:
+        _print_passed_over(passed_over)
         for line in _explained_text(resolution).split("\n"):
             if line.startswith("env "):  # the one that is longer than a terminal is wide
                 output.print_wrapped(line[10:], head=line[:10])
             else:
                 output.print_line(line)
     return 0
+
+
+def _print_passed_over(found: dict[str, str]) -> None:
+    for line in found.values():
+        print(f"unhang: {escaped(line, 500)}", file=sys.stderr)
 
 
 def _explained_text(resolution: Resolution) -> str:
@@ -120,8 +131,10 @@ def _explained_text(resolution: Resolution) -> str:
 def _check(args: argparse.Namespace) -> int:
     from unhang.core.policy.file import position
     from unhang.core.policy.file.lint import lint
-    from unhang.jobs.policy import find_policy, is_built_in, read_policy
+    from unhang.jobs.policy import find_policy, is_built_in, read_policy, untrusted_policies
 
+    if not args.file and not args.json:
+        _print_passed_over(untrusted_policies(os.getcwd()))
     policy = read_policy(args.file) if args.file else find_policy(None, os.getcwd())
     path = policy.name
     if is_built_in(policy):

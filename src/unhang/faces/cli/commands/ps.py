@@ -53,7 +53,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options of `unhang ps`."""
     parser.add_argument("--all", "-a", action="store_true", help="list ended jobs, too")
     parser.add_argument(
-        "--status", choices=STATUSES, help="list only jobs of this status (all but running: implies --all)"
+        "--status",
+        type=_status,
+        choices=STATUSES,
+        help="list only jobs of this status (all but running: implies --all); also done, failed, timed-out",
     )
     parser.add_argument("--sort", choices=SORTS, default="need", help="by what needs a person (default), age, end, …")
     parser.add_argument("--limit", type=int, metavar="N", help="list at most N jobs")
@@ -70,6 +73,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--title", action="store_true", help=text)
     parser.add_argument("--quiet", "-q", action="store_true", help="print ids only")
     output.add_json(parser, "print a JSON array")
+
+
+def _status(text: str) -> str:
+    """Return the status that is meant, also by the word of the list for it."""
+    words = {wording.end_of(status).replace(" ", "-"): status for status in STATUSES}
+    return words.get(text.lower().replace(" ", "-"), text)
 
 
 def main(args: argparse.Namespace) -> int:
@@ -297,6 +306,9 @@ def _cells(job: Outlook, now: float, machine: str) -> list[str]:
     ends = "" if job.ends_at is None else human(max(0.0, job.ends_at - now))
     ports = " ".join(":" + address.rpartition(":")[2] for address in job.ports)
     why = "" if row.final and wording.is_plain_exit(job.why, row.exit_code) else job.why
+    waits_since = values.moment(job.started) if row.status == "queued" else None
+    if waits_since is not None:
+        why = f"for {human(max(0.0, now - waits_since))}, {why}"
     return [row.called, machine, job.state, _ran(job, now), when, ends, ports, why, row.command]
 
 

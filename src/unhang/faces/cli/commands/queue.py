@@ -42,6 +42,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     """Run one verb; return its exit code."""
     from unhang.core.fleet.queue import is_queue
+    from unhang.core.fleet.subjects import NAME_RULE
     from unhang.faces.cli.fleet import with_server
     from unhang.fleet import queues
 
@@ -61,7 +62,7 @@ def main(args: argparse.Namespace) -> int:
         output.print_output(patch, raw=args.raw)
         return 0
     if not is_queue(args.queue):
-        raise UsageError(f"not a name for a queue: {args.queue!r} (letters, digits, - and _, at most 63)")
+        raise UsageError(f"not a name for a queue: {args.queue!r} ({NAME_RULE})")
     changes: dict[str, Any] = {"paused": args.queue_verb == "pause"}
     if args.queue_verb == "limit":
         changes = {"max_running": _most(args.most)}

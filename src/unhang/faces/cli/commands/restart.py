@@ -25,6 +25,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     """End the job, start it again in the background, and print the id or the status of the new one; return 0."""
     job = output.job_of(args)
-    prepared = restart.again(job, split_pairs("--env", args.env))
+    prepared = restart.prepare_again(job, split_pairs("--env", args.env))
     restart.end_first(job)
     return start_in_background(prepared, as_json=args.json, add_report=registry.with_agent_report)

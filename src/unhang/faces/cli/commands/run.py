@@ -6,6 +6,7 @@ import os
 import sys
 
 from unhang import plain_signal as signal
+from unhang.core import events as ev
 from unhang.core import outcome
 from unhang.core.spec import name_of, quote, short_name
 from unhang.errors import UnhangError
@@ -20,7 +21,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
 
-    from unhang.core import events as ev
     from unhang.jobs.connection import JobConnection
     from unhang.jobs.launcher import Launcher
 
@@ -139,7 +139,7 @@ def _was_ended(last: ev.Event) -> bool:
 
 def _is_news(last: ev.Event) -> bool:
     """Whether a person who looks at the summary of a CI run must know of this end. An exit code is in the log."""
-    return last.get("status") == "timeout" or bool(last.get("leaked")) or "ELOST" in str(last.get("error"))
+    return last.get("status") == "timeout" or bool(last.get("leaked")) or ev.error_code(last) == ev.ELOST
 
 
 def _add_to_step_summary(job_id: str, path: str) -> None:

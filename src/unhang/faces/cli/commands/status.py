@@ -6,7 +6,7 @@ import argparse
 import time
 
 from unhang.agents import registry
-from unhang.core import plain_text, wording
+from unhang.core import mask, plain_text, wording
 from unhang.core.attention import to_paste
 from unhang.core.durations import human, human_ms
 from unhang.core.spec import NAME
@@ -73,14 +73,14 @@ def _lines(status: dict[str, Any], *, utc: bool) -> list[tuple[str, str]]:
         lines = to_paste(status["needs"]["command"], status["needs"]["answers"])
         shown += [("answer it" if at == 0 else "", line) for at, line in enumerate(lines)]
     if status["diagnosis"] and status["status"] != "success":
-        shown.append(("why", str(status["diagnosis"].get("reason"))))
+        shown.append(("why", mask.line(str(status["diagnosis"].get("reason")))))
     if status["heartbeat"]:
-        shown.append(("says", str(status["heartbeat"])))
+        shown.append(("says", mask.line(str(status["heartbeat"]))))
     if status["error"]:
-        shown.append(("error", str(status["error"].get("message"))))
+        shown.append(("error", mask.line(str(status["error"].get("message")))))
     words = (status["stdout"] + status["stderr"]).strip().splitlines()
     if words:
-        shown.append(("last line", plain_text.one_line(words[-1], 100)))
+        shown.append(("last line", mask.one_line(words[-1], 100)))
     return [(name, text) for name, text in shown if text]
 
 
@@ -103,18 +103,20 @@ def _how(status: dict[str, Any]) -> str:
     if wording.is_plain_exit(known, status["exitCode"]):
         return ""
     said_below = status["error"] is not None and str(status["error"].get("message")) in known
-    return "" if status["status"] in ("success", "running", "unknown") or said_below else known
+    return "" if status["status"] in ("success", "running", "unknown") or said_below else mask.line(known)
 
 
 def _attempts(status: dict[str, Any]) -> str:
     ends = status.get("attemptEnds") or []
     if not ends:
         return str(status["attempt"]) if status["attempt"] > 1 else ""
-    told = "; ".join(f"{end.get('attempt')}: {end.get('message')}" for end in ends)
+    told = "; ".join(f"{end.get('attempt')}: {mask.line(str(end.get('message')))}" for end in ends)
     return f"{len(ends)}, {human_ms(status['totalMs'])} in all; {told}"
 
 
 def _limits(limits: dict[str, Any]) -> str:
+    if not limits:  # not known: of another machine, which is offline
+        return ""
     shown = []
     for name, label in (("idleMs", "idle"), ("hardMs", "hard")):
         entry = limits.get(name) or {}

@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 
+from unhang.core import mask
 from unhang.errors import UsageError
 from unhang.faces.cli import output
 from unhang.faces.cli.parser import add_verb
@@ -51,7 +52,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     events.add_argument("--all", action="store_true", help="show the hooks, too, not only the events of the watcher")
     output.add_json(events, "print one JSON object a line, as recorded")
     add_verb(verbs, "stop", "End the running watcher. The next hook of a session starts another.")
-    add_verb(verbs, "reload", "Have the running watcher read its settings again; it does so by itself within 20 s.")
+    add_verb(verbs, "reload", "Have the running watcher read its settings again; it does so by itself within 20s.")
     for name, text in (
         ("install", "Keep a watcher running: as a systemd user unit where possible, else as a background job."),
         ("uninstall", "Undo what install did."),
@@ -245,6 +246,8 @@ def _watch(args: argparse.Namespace, home: str, settings: WatchSettings) -> int:
     if not args.background and not args.json:
         what = " (dry run)" if settings.limits.dry_run else ""
         print(f"unhang: watching{what}; settings: {settings.source}", file=sys.stderr)
+        if settings.complaint:
+            print(f"unhang: {settings.complaint}", file=sys.stderr)
     try:
         watcher.run()
         if not lock.is_there() and not args.background:
@@ -260,8 +263,7 @@ def _teller(args: argparse.Namespace) -> Any:
         if args.json:
             output.print_json(event)
         else:
-            line = f"{event['sessionId'][:8]}  {event['phase']:<10} {event['message']}"
-            output.print_line(line)
+            output.print_wrapped(mask.line(event["message"]), f"{event['sessionId'][:8]}  {event['phase']:<10} ")
         sys.stdout.flush()
 
     return tell
@@ -347,7 +349,7 @@ def _status(args: argparse.Namespace) -> int:
     from unhang.installers import watch_service
     from unhang.jobs.home import state_home
     from unhang.sessions import watcher_record
-    from unhang.sessions.lock import WATCHING, described, holder
+    from unhang.sessions.lock import WATCHING, describe_holder, holder
     from unhang.sessions.settings import load
 
     home = state_home()
@@ -368,14 +370,17 @@ def _status(args: argparse.Namespace) -> int:
                 "watcher": who,
                 "limits": limits,
                 "ping": ping,
+                "notBelieved": own.untrusted or None,
                 "installed": installed,
                 "sessions": views,
             }
         )
         return code
-    output.print_line(described(who) if who is not None else "no watcher runs: unhang watch")
+    output.print_line(describe_holder(who) if who is not None else "no watcher runs: unhang watch")
     if theirs is not None:
         output.print_line(f"settings: {theirs.source}; {_said_limits(theirs.limits)}")
+    if own.complaint:
+        output.print_line(f"settings: {own.complaint}")
     if ping is not None:
         output.print_line(f"ping: {ping['trouble'] or 'sent while all is well'}")
     how = f"{installed['how']} ({installed['path']})" if installed else "no (unhang watch install)"
@@ -436,4 +441,4 @@ def _show(event: dict[str, Any], *, as_json: bool) -> None:
         return
     kind = f"{text_of(event, 'type', most=40)}/{text_of(event, 'phase', most=40)}"
     at, message = times.of_event(text_of(event, "ts"), utc=False, now=time.time()), text_of(event, "message")
-    output.print_line(f"{event['seq']:>5}  {at}  {kind:<18} {message}")
+    output.print_wrapped(mask.line(message), f"{event['seq']:>5}  {at}  {kind:<18} ")

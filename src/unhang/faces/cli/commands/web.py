@@ -16,6 +16,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--open", action="store_true", help="open the page in a browser")
     text = "where to listen (default 127.0.0.1:0, port 0: any free one)"
     parser.add_argument("--bind", metavar="HOST:PORT", default="127.0.0.1:0", help=text)
+    text = "let in other users of this machine who have the address, too"
+    parser.add_argument("--any-user", action="store_true", help=text)
     parser.add_argument("--tls-cert", metavar="FILE", help="serve HTTPS with this certificate (with --tls-key)")
     parser.add_argument("--tls-key", metavar="FILE", help="the key of the certificate")
     text = "a proxy in front serves the page as this origin (https://host), and keeps strangers out"

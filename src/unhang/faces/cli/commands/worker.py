@@ -51,19 +51,19 @@ def main(args: argparse.Namespace) -> int:
 
 def _start(args: argparse.Namespace) -> int:
     from unhang.core.fleet.queue import Worker, is_queue
-    from unhang.core.fleet.subjects import is_machine
+    from unhang.core.fleet.subjects import NAME_RULE, is_machine
     from unhang.core.sizes import read_size
     from unhang.fleet import note, worker_place
     from unhang.fleet.connection import check_installed
 
     check_installed()
     if not args.queue or not is_queue(args.queue):
-        raise UsageError("which queue? --queue NAME (letters, digits, - and _, at most 63)")
+        raise UsageError(f"which queue? --queue NAME ({NAME_RULE})")
     if not 1 <= args.slots <= 10_000:
         raise UsageError("--slots: at least 1")
     for label in args.label:
         if not is_machine(label):
-            raise UsageError(f"--label: not a label: {label!r} (letters, digits, - and _, at most 63)")
+            raise UsageError(f"--label: not a label: {label!r} ({NAME_RULE})")
     if args.only_label and not args.label:
         raise UsageError("--only-label needs a --label")
     from unhang.fleet.worker import memory_of_this_machine
