@@ -52,6 +52,14 @@ def home(tmp_path: Path) -> Path:
     return made
 
 
+def worked_in(repository: Repository, home: Path, line: str) -> Place:
+    """A checkout in which a job has run this line of a shell, to its end."""
+    place = Place(home, Checkout(str(repository.folder), "main"))
+    done = place.run("sh", "-ec", line)
+    assert done.returncode == 0, done.stderr
+    return place
+
+
 CHANGE = r"""
 echo more >> changed; rm removed; mkdir -p new/deep; printf '\0\1\377' > new/deep/bytes; echo x > object.o
 printf '#!/bin/sh\n' > new/run; chmod +x new/run; ln -s ../kept new/link
@@ -62,9 +70,7 @@ git -c user.name=x -c user.email=x@x commit -q --all --message committed; echo l
 def test_the_patch_makes_of_the_revision_what_the_job_has_made_of_it(
     repository: Repository, home: Path, tmp_path: Path
 ) -> None:
-    place = Place(home, Checkout(str(repository.folder), "main"))
-    done = place.run("sh", "-ec", CHANGE)
-    assert done.returncode == 0, done.stderr
+    place = worked_in(repository, home, CHANGE)
     data, about = place.patch()
     assert about == {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
     wanted = files_in(place.tree)
@@ -321,8 +327,7 @@ def test_a_place_that_the_job_has_spoiled_gives_no_patch_and_can_be_removed(
         f"cd ..; mv tree elsewhere; ln -s {tmp_path} tree",
         "mkdir locked; touch locked/file; chmod 0 locked; rm ../base",
     ):
-        place = Place(home, Checkout(str(repository.folder), "main"))
-        assert place.run("sh", "-ec", f"echo x > changed; {spoil}").returncode == 0, spoil
+        place = worked_in(repository, home, f"echo x > changed; {spoil}")
         assert "bytes" not in place.patch()[1], spoil
         assert elsewhere.read_text() == "mine"
         assert checkouts.remove(str(place.path)), spoil
@@ -347,9 +352,7 @@ for name in was/*; do ln -s ../../../../pipe pack/${name##*/}; done
 def test_a_pipe_that_the_job_has_left_for_git_to_read_is_named_and_holds_nothing(
     repository: Repository, home: Path, pipe: str
 ) -> None:
-    place = Place(home, Checkout(str(repository.folder), "main"))
-    done = place.run("sh", "-ec", pipe)
-    assert done.returncode == 0, done.stderr
+    place = worked_in(repository, home, pipe)
     data, about = place.patch()
     assert (data, sorted(about)) == (b"", ["why"])
     assert "pipe" in str(about["why"])
@@ -359,10 +362,8 @@ def test_a_pipe_that_the_job_has_left_for_git_to_read_is_named_and_holds_nothing
 def test_a_pipe_elsewhere_in_the_checkout_or_beside_it_does_not_cost_the_patch(
     repository: Repository, home: Path
 ) -> None:
-    place = Place(home, Checkout(str(repository.folder), "main"))
     line = "mkfifo new git; echo x > changed; mkdir ../.git; cd ../.git; mkfifo HEAD config objects"
-    done = place.run("sh", "-ec", line)
-    assert done.returncode == 0, done.stderr
+    place = worked_in(repository, home, line)
     data, about = place.patch()
     assert (about.get("bytes"), "why" in about) == (len(data), False)
     assert b"+x" in data

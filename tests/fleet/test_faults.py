@@ -13,6 +13,7 @@ from tests.support.engine import wait_until
 from tests.support.fleet import Following, Machine, Server, caught_up, wait_for_rows
 from tests.support.fleet_faults import AN_HOUR_AHEAD, Wire, bound
 from tests.support.places import ROOT
+from unhang.store.session_log import SessionLog
 
 Make = Callable[[str, str], Machine]
 PATIENCE = 90.0
@@ -37,17 +38,25 @@ def test_a_machine_that_is_cut_off_is_offline_and_loses_nothing(wire: Wire, mach
         job = beta.begin("--stdin", "pipe", *_STILL, "--", "sh", "-c", "read a; exit 3")
         wait_for_rows(server.url, {job.id: "running"})
         following = Following(viewer, f"{job.id}@beta")
+        session = SessionLog("s-1", str(beta.home))
+        session.append({"type": "watch", "phase": "busy", "message": "before"})
+        shown = ("watch", "events", "s-1@beta", "--json")
+        wait_until(lambda: viewer.call(*shown).code == 0, "its session is there", PATIENCE)
         wire.cut()
         record(beta, 5, 100)
+        session.append({"type": "watch", "phase": "hung", "message": "while it was cut off"})
         job.send("\n")
         job.wait()
         wait_until(lambda: state_of(viewer, "beta") == "offline", "it is offline", PATIENCE)
         (row,) = viewer.said("ps", "--fleet")
         assert (row["jobId"], row["status"], row["endedAt"]) == (job.id, "unknown", None)
+        (seen,) = viewer.lines("watch", "--once", "--fleet", "--json")
+        assert (seen["sessionId"], seen["machine"], seen["status"]) == ("s-1", "beta", "unknown")
         wire.mend()
         caught_up(server.url, [beta], PATIENCE)
         wait_until(lambda: state_of(viewer, "beta") == "online", "it is there again", PATIENCE)
         assert following.finish() == job.events()
+        assert [event["message"] for event in viewer.lines(*shown)] == ["before", "while it was cut off"]
         assert viewer.said("status", f"{job.id}@beta")["exitCode"] == 3
     finally:
         server.kill()

@@ -11,10 +11,10 @@ from textual.pilot import Pilot
 
 from tests.support.engine import wait_until
 from tests.support.fleet import Machine, Server
-from tests.support.queues import Worker, submit, wait_for
+from tests.support.queues import Worker, running_on, states, submit, wait_for
 from tests.support.streams import SESSIONS, put_sessions
 from tests.support.web.server import WebServer
-from unhang.core.overview_line import called
+from unhang.core.overview_line import name_of_entry
 from unhang.faces.top.app import TopApp
 from unhang.fleet.link import FleetLink
 from unhang.jobs.overview import Overview
@@ -146,7 +146,9 @@ def test_every_surface_says_the_same_of_local_and_fleet_jobs(
     assert [each["state"] for each in web.get("/api/overview").json["machines"]] == ["online", "online"]
 
     async def story(app: TopApp, pilot: Pilot[None]) -> None:
-        drawn = {called(entry) + ("@beta" if "@" in each else ""): entry["state"] for each, entry in page.items()}
+        drawn = {
+            name_of_entry(entry) + ("@beta" if "@" in each else ""): entry["state"] for each, entry in page.items()
+        }
         await until(pilot, lambda: rows_of(app) == drawn)
         # keys act at the owner: an answer, and the end of what is under the cursor
         app.table.move_cursor(row=0)
@@ -233,7 +235,9 @@ def test_every_surface_says_the_same_of_local_and_fleet_sessions(
     assert [web.get(f"/api/sessions/{name}").status for name in ("none-1@beta", "busy-1@none", "busy-1")] == [404] * 3
 
     async def story(app: TopApp, pilot: Pilot[None]) -> None:
-        drawn = {called(entry) + ("@beta" if "@" in each else ""): entry["state"] for each, entry in page.items()}
+        drawn = {
+            name_of_entry(entry) + ("@beta" if "@" in each else ""): entry["state"] for each, entry in page.items()
+        }
         await until(pilot, lambda: rows_of(app) == drawn)
 
     drive(alpha, story)
@@ -281,4 +285,15 @@ def test_a_job_that_waits_in_a_queue_is_on_the_page_and_the_screen_with_its_plac
     worker = Worker(alpha, "q")
     wait_for(server.url, {second: "success"})
     wait_until(lambda: not set(ids) & set(entries(web)), "they wait no more", PATIENCE)
-    worker.end()
+    # what a dead worker has left is taken out, too, when the worker is known to be dead: no other runs it again
+    lost = submit(alpha, "q", "--on-lost", "retry", "--hold", "1h", *_STILL, "--", "sleep", "1000")
+    wait_for(server.url, {lost: "running"})
+    running_on(alpha, lost)
+    worker.kill()
+    wait_until(lambda: f"{lost}@queue.q" in entries(web), "it waits for another worker", PATIENCE)
+
+    def cancelled() -> bool:
+        web.post(f"/api/jobs/{lost}@queue.q/cancel", {})
+        return states(server.url)[lost] == "cancelled"
+
+    wait_until(cancelled, "it is not run again", PATIENCE)

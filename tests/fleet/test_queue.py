@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import sys
 import uuid
@@ -37,6 +38,7 @@ def test_a_job_is_run_by_a_worker_and_its_end_is_everywhere_the_same(server: Ser
     (row,) = viewer.said("ps", "--fleet")
     assert (row["jobId"], row["status"], row["queue"], row["place"]) == (first, "queued", "q", 1)
     assert "no worker" in row["why"]
+    assert re.search(rb" for \d+(\.\d)?s, 1st in q, no worker", viewer.call("ps", "--fleet").out)
     assert viewer.said("status", "--fleet", "early")["why"] == row["why"]
     assert "waits" in viewer.refused("logs", "--fleet", first)
     worker = Worker(alpha, "q", "--slots", "2")
@@ -135,6 +137,34 @@ def test_a_worker_that_is_stopped_gives_its_jobs_back_or_ends_them(server: Serve
     check_history(found)
     assert (found[again][-1]["attempt"], found[once][-1]["phase"]) == (2, "lost")
     worker.end()
+
+
+def test_a_machine_that_takes_jobs_stays_in_the_fleet_and_nothing_is_claimed_of_what_it_has_not_published(
+    server: Server, machine: Make
+) -> None:
+    alpha, viewer = machine("alpha", server.url).join().joined(), machine("viewer", server.url)
+    worker = Worker(alpha, "q")
+    assert "--drain" in alpha.refused("fleet", "leave")
+    assert alpha.stop_publisher() == 0
+    sent = submit(viewer, "q", *STILL, "--", "sleep", "1000")
+    place = running_on(alpha, sent).id
+    wait_until(lambda: viewer.said("status", "--fleet", sent)["jobId"] == place, "its worker has said what it is")
+    for words in (("status", "--fleet", sent), ("result", "--fleet", sent)):
+        said = viewer.said(*words)
+        assert (said["jobId"], said["status"], said["machine"]) == (place, "unknown", "alpha")
+    said_in_text = viewer.call("status", "--fleet", sent).out
+    assert (b"offline" in said_in_text, b"limits" in said_in_text) == (True, False)
+    (row,) = viewer.said("ps", "--fleet")
+    assert (row["jobId"], row["status"], row["machine"]) == (sent, "unknown", "alpha")
+
+    def listed() -> list[tuple[str, str]]:
+        return [(row["jobId"], row["status"]) for row in viewer.said("ps", "--fleet")]
+
+    wait_until(lambda: listed() == [(place, "running")], "its worker has had it published again", 60)
+    assert viewer.call("cancel", "--fleet", sent).code == 0
+    wait_for(server.url, {sent: "cancelled"})
+    worker.end()
+    assert alpha.call("fleet", "leave").code == 0
 
 
 def test_the_task_of_an_agent_is_carried_out_by_the_agent_of_the_worker(

@@ -30,7 +30,9 @@ def guarded(lock: Path, line: str) -> tuple[str, ...]:
     return (*STILL, "--", "flock", "-n", "-E", str(_OVERLAP), str(lock), "sh", "-c", line)
 
 
-def test_jobs_of_a_killed_and_of_a_frozen_worker(server: Server, machine: Make, tmp_path: Path) -> None:
+def test_jobs_of_a_killed_and_of_a_frozen_worker_are_ended_and_tried_again_or_failed(
+    server: Server, machine: Make, tmp_path: Path
+) -> None:
     alpha, beta, gamma = (machine(name, server.url).join() for name in ("alpha", "beta", "gamma"))
     for each in (alpha, beta, gamma):
         each.joined()
@@ -97,6 +99,32 @@ def test_a_job_that_is_taken_from_its_worker_is_ended_there(server: Server, mach
     worker.end()
 
 
+def test_one_who_waits_is_told_why_nothing_happens_and_what_was_cancelled_is_not_run_by_the_next_worker(
+    server: Server, machine: Make
+) -> None:
+    alpha, viewer = machine("alpha", server.url).join().joined(), machine("viewer", server.url)
+    jobs = [submit(viewer, "q", "--on-lost", "retry", "--hold", "1h", *STILL, "--", "sleep", "1000") for _ in range(2)]
+    said = viewer.folder / "said"
+    with open(said, "wb") as file:
+        waiting = viewer.popen("wait", "--fleet", jobs[1], stderr=file)
+    wait_until(lambda: b"no worker of queue q" in said.read_bytes(), "it says what the job waits for", PATIENCE)
+    worker = Worker(alpha, "q", "--slots", "2")
+    for job in jobs:
+        running_on(alpha, job)
+    worker.kill()
+    # the machine says that it has ended, the queue does not know yet, and its worker is still believed to be there
+    assert viewer.call("cancel", "--fleet", jobs[0], timeout=PATIENCE).code == 0
+    assert states(server.url) == {jobs[0]: "cancelled", jobs[1]: "running"}
+    wait_until(lambda: b"alpha is gone" in said.read_bytes(), "it says that the worker is gone", PATIENCE)
+    assert viewer.call("cancel", "--fleet", jobs[1]).code == 0
+    assert viewer.finish(waiting, PATIENCE).code == 130
+    last = Worker(alpha, "q")
+    wait_for(server.url, {submit(viewer, "q", *STILL, "--", "true"): "success"})
+    assert [len(jobs_of(alpha, job)) for job in jobs] == [1, 1]
+    check_history(changes(server.url))
+    last.end()
+
+
 def test_a_keeper_that_is_killed_under_its_worker(server: Server, machine: Make, tmp_path: Path) -> None:
     alpha = machine("alpha", server.url).join().joined()
     worker = Worker(alpha, "q", "--slots", "2")
@@ -140,8 +168,13 @@ def test_a_server_that_is_killed_costs_no_job(server: Server, machine: Make, tmp
     assert states(server.url) == dict.fromkeys([*runs, more], "success")
     # one that was claimed and not started when the server went was given back, and none ran twice
     assert all(len(jobs_of(alpha, job)) + len(jobs_of(beta, job)) == 1 for job in [*runs, more])
-    for worker in workers:
-        worker.end()
+    workers[0].end()
+    # a worker that is stopped while the server is away does not wait for it
+    left = submit(alpha, "q", "--hold", "1h", *STILL, "--", "sleep", "1000")
+    job = running_on(beta, left)
+    server.kill()
+    assert beta.call("worker", "--stop").code == 0
+    assert (workers[1].process.wait(PATIENCE), job.wait(PATIENCE).status) == (0, "cancelled"), workers[1].said
 
 
 def test_a_worker_that_is_cut_off_with_a_clock_an_hour_ahead_and_a_queue_that_is_full(

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from unhang.fleet import note
 from unhang.fleet.connection import ServerAway
 from unhang.fleet.publisher import Publisher
 
@@ -30,11 +33,14 @@ class Slow:
 
 
 @pytest.fixture
-def publisher(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Publisher:
-    found = Publisher(str(tmp_path), "home", "alpha", "nats://127.0.0.1:1", lambda _: None)
+def publisher(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Publisher]:
+    place = note.take_place(str(tmp_path))
+    assert place is not None
+    found = Publisher(str(tmp_path), "home", "alpha", "nats://127.0.0.1:1", lambda _: None, place)
     found._rows_wake = asyncio.Event()
     monkeypatch.setattr(found, "_row", lambda _: {"status": "running"})
-    return found
+    yield found
+    os.close(place)
 
 
 def test_a_change_during_the_put_leaves_the_row_due(publisher: Publisher) -> None:

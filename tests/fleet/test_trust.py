@@ -21,6 +21,10 @@ from tests.support.fleet import Machine, Server, caught_up, wait_for_rows
 from tests.support.jobs import STILL
 from tests.support.places import SOURCE
 from unhang.core.fleet.requests import Request
+from unhang.errors import ControlError
+from unhang.fleet.command_client import ask
+from unhang.fleet.command_server import MOST_AT_ONCE
+from unhang.fleet.connection import connect
 
 Make = Callable[[str, str], Machine]
 
@@ -138,6 +142,30 @@ def test_only_the_listed_commands_are_taken(server: Server, machine: Make) -> No
     answers = asyncio.run(_ask(server.url, [json.dumps(each).encode() for each in asked]))
     assert [kind for kind, _ in answers] == ["refused"] * 4
     assert not job.ended()
+
+
+def test_who_only_looks_keeps_no_command_from_being_carried_out(server: Server, machine: Make) -> None:
+    beta = machine("beta", server.url).join().joined()
+    job = beta.begin("--stdin", "pipe", *STILL, "--", "sh", "-c", "echo up; exec cat")
+    logs = Request("logs", [job.id], ["--follow"])
+
+    async def run() -> None:
+        connection = await connect(server.url)
+        try:
+            heard = [asyncio.Event() for _ in range(MOST_AT_ONCE)]
+            looking = [
+                asyncio.ensure_future(ask(connection, "beta", logs, lambda *_, each=each: each.set())) for each in heard
+            ]
+            await asyncio.gather(*(each.wait() for each in heard))
+            with pytest.raises(ControlError, match="too many"):
+                await ask(connection, "beta", logs, lambda *_: None)
+            assert await ask(connection, "beta", Request("cancel", [job.id], []), lambda *_: None) == 0
+            assert await asyncio.gather(*looking) == [0] * MOST_AT_ONCE
+        finally:
+            await connection.close()
+
+    asyncio.run(run())
+    assert job.wait().status == "cancelled"
 
 
 def test_without_the_extra_one_line_says_how_to_get_it(tmp_path: Path, machine: Make) -> None:

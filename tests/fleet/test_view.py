@@ -12,8 +12,9 @@ from typing import Any
 import nats
 
 from tests.support.engine import wait_until
-from tests.support.fleet import Following, Machine, Server, caught_up, published, wait_for_rows
+from tests.support.fleet import PATIENCE, Following, Machine, Server, caught_up, published, wait_for_rows
 from tests.support.jobs import STILL
+from tests.support.queues import Worker
 from unhang.fleet.connection import Heard
 
 Make = Callable[[str, str], Machine]
@@ -65,7 +66,9 @@ def test_every_command_shows_what_the_machine_itself_shows(server: Server, machi
     assert [(each["machine"], each["state"]) for each in machines] == [("alpha", "online"), ("beta", "online")]
 
 
-def test_a_publisher_that_is_stopped_is_named_by_doctor_of_its_machine(server: Server, machine: Make) -> None:
+def test_a_publisher_or_worker_that_does_not_work_is_named_by_doctor_of_its_machine(
+    server: Server, machine: Make
+) -> None:
     alpha = machine("alpha", server.url).join().joined()
     assert alpha.publisher is not None
 
@@ -73,12 +76,36 @@ def test_a_publisher_that_is_stopped_is_named_by_doctor_of_its_machine(server: S
         found = json.loads(alpha.call("doctor", "--json").out)["checks"]
         return next((each["ok"], each["message"]) for each in found if each["check"] == "fleet")
 
-    assert doctor()[0]
+    assert doctor() == (True, f"published as alpha to nats://127.0.0.1:{server.port}")
     alpha.publisher.send_signal(signal.SIGSTOP)
     wait_until(lambda: not doctor()[0], "it is stopped")
     assert f"kill -CONT {alpha.publisher.pid}" in doctor()[1]
     alpha.publisher.send_signal(signal.SIGCONT)
     wait_until(lambda: doctor()[0], "it goes on")
+    # the server is away, and there again
+    server.kill()
+    wait_until(lambda: not doctor()[0], "it is known to be away")
+    assert "waits on disk" in doctor()[1]
+    server.start().wait()
+    wait_until(lambda: doctor()[0], "it is there again", PATIENCE)
+    # killed, and not told to end
+    alpha.stop_publisher(signal.SIGKILL)
+    assert (doctor()[0], "was killed" in doctor()[1]) == (False, True)
+    alpha.join()
+    wait_until(lambda: doctor()[0], "it was started again", PATIENCE)
+    worker = Worker(alpha, "q")
+    assert doctor()[0]
+    worker.send(signal.SIGSTOP)
+    wait_until(lambda: not doctor()[0], "the worker is stopped")
+    assert f"kill -CONT {worker.process.pid}" in doctor()[1]
+    worker.kill()
+    assert (doctor()[0], "worker --queue q` was killed" in doctor()[1]) == (False, True)
+    worker = Worker(alpha, "q")
+    assert doctor()[0]
+    worker.end()
+    # told to end, also while the server is away
+    server.kill()
+    wait_until(lambda: not doctor()[0], "it is known to be away")
     assert alpha.stop_publisher() == 0
     assert doctor()[0]
 

@@ -43,6 +43,11 @@ def in_background(log: str, work: Callable[[Callable[[str], None]], int]) -> int
     ended = 1
     try:
         ended = _work(log, writing, work)
+    except Exception:
+        import traceback
+
+        traceback.print_exc()  # to the log: nothing else would say why it is not there any more
+        sys.stderr.flush()
     finally:
         os._exit(ended)
 

@@ -37,7 +37,8 @@ from unhang.procs import executable
 
 if TYPE_CHECKING:
     from asyncio.subprocess import Process
-    from collections.abc import Sequence
+    from collections.abc import Coroutine, Sequence
+    from typing import Any
 
     from nats.aio.msg import Msg
 
@@ -46,7 +47,8 @@ if TYPE_CHECKING:
 _PIECE = 256 << 10
 # How the server's names for answers to another account begin.
 _ACROSS = "_R_."
-_MOST_AT_ONCE = 16
+# Of those that change something, and of the others: who only looks keeps no command from being carried out.
+MOST_AT_ONCE = 16
 _MOST_NUMBERS, _NUMBER_HOLDS = 1000, 30.0
 
 
@@ -58,6 +60,8 @@ class CommandServer:
         self._connection = connection
         self._numbers: dict[str, float] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._changing: set[asyncio.Task[None]] = set()
+        self._looking: set[asyncio.Task[None]] = set()
         self._pages = PageAnswers(home)
 
     async def take(self, message: Msg) -> None:
@@ -73,13 +77,21 @@ class CommandServer:
         # asker may not. One of another account is answered by a name that the server has made.
         if not message.reply.startswith((inbox_of(""), _ACROSS)):
             return
-        task = asyncio.ensure_future(self._answer(message, may_change=may_change))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        among = self._changing if may_change else self._looking
+        if len(among) >= MOST_AT_ONCE:
+            why = UnhangError("too many commands at a time; try again")
+            self._spawn(self._refuse(message.reply, why), self._tasks)
+        else:
+            self._spawn(self._answer(message, may_change=may_change), among)
+
+    def _spawn(self, work: Coroutine[Any, Any, None], among: set[asyncio.Task[None]]) -> None:
+        task = asyncio.ensure_future(work)
+        among.add(task)
+        task.add_done_callback(among.discard)
 
     async def close(self) -> None:
         """End what is being answered."""
-        await end(self._tasks)
+        await end((*self._changing, *self._looking, *self._tasks))
 
     async def _answer(self, message: Msg, *, may_change: bool) -> None:
         try:
@@ -91,10 +103,8 @@ class CommandServer:
                 return
             if request.changes and not self._is_ours(request.nonce):
                 raise UsageError("refused: this command was sent before, or too long ago")
-            if len(self._tasks) > _MOST_AT_ONCE:
-                raise UnhangError("too many commands at a time; try again")
         except UnhangError as error:
-            await self._send(message.reply, REFUSED, str(error).encode(), error.exit_code)
+            await self._refuse(message.reply, error)
             return
         try:
             if request.do == PAGE:
@@ -105,6 +115,15 @@ class CommandServer:
             pass  # the asker is gone, or the server is
         except ValueError as error:  # a word that cannot be given to a program
             await self._send(message.reply, REFUSED, repr(error).encode()[:300], EXIT_USAGE)
+        except Exception as error:  # as where unhang was replaced while we ran: the asker is not left waiting
+            await self._send(message.reply, REFUSED, f"it could not be carried out: {error!r}".encode()[:300])
+            raise
+
+    async def _refuse(self, reply: str, why: UnhangError) -> None:
+        try:
+            await self._send(reply, REFUSED, str(why).encode(), why.exit_code)
+        except UnhangError:
+            pass  # the asker is gone, or the server is
 
     def _number(self) -> str:
         now = time.monotonic()
@@ -123,7 +142,7 @@ class CommandServer:
         try:
             data = await asyncio.to_thread(self._pages.answer, request)
         except UnhangError as error:
-            await self._send(reply, REFUSED, str(error).encode(), error.exit_code)
+            await self._refuse(reply, error)
             return
         for at in range(0, len(data), _PIECE):
             await self._send(reply, STDOUT, data[at : at + _PIECE])

@@ -19,7 +19,7 @@ from unhang.core.fleet import subjects
 from unhang.core.fleet.messages import unpack
 from unhang.core.fleet.permissions import API, inbox_of
 from unhang.core.fleet.presence import BELIEVED, machines_of, refusal
-from unhang.core.fleet.rows import read_row, written
+from unhang.core.fleet.rows import read_row, row_message
 from unhang.core.fleet.task import to_sign
 from unhang.core.overview import SESSION
 from unhang.core.record import Record
@@ -234,10 +234,12 @@ class Connection:
 
     async def close(self) -> None:
         """Close the connection; what was not answered stays unknown."""
+        from nats.errors import Error
+
         try:
             async with asyncio.timeout(PATIENCE):
                 await self._client.close()
-        except TimeoutError:
+        except (Error, OSError):  # a timeout is one
             pass
 
     # --- streams and buckets ----------------------------------------------------------------------------------
@@ -449,7 +451,7 @@ class Connection:
 
     async def put_row(self, machine: str, job: str, row: dict[str, Any]) -> None:
         """Set the row of a job, or of what stands for a session."""
-        await self._set(subjects.ROWS, subjects.row_key(machine, job), written(row), None)
+        await self._set(subjects.ROWS, subjects.row_key(machine, job), row_message(row), None)
 
     async def delete(self, bucket: str, key: str) -> None:
         """Delete a key of a bucket, and what it was."""
@@ -809,7 +811,7 @@ async def _unheard(subscription: Subscription) -> None:
 
     try:
         await subscription.unsubscribe()
-    except Error:
+    except (Error, OSError):
         pass  # the connection is gone, and it with it
 
 

@@ -25,7 +25,7 @@ from unhang.fleet.command_client import ask
 from unhang.fleet.connection import ServerAway, connect
 from unhang.fleet.end_tasks import end
 from unhang.fleet.view import PublishedLog
-from unhang.jobs.output_viewer import kept
+from unhang.jobs.output_viewer import get_or_make
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -148,18 +148,24 @@ class FleetLink:
         return b"".join(pieces[STDOUT])
 
     def cancel_queued(self, job: str) -> QueuedJob:
-        """Cancel a job that waits in a queue; return what it has become. Raises NoSuchJob."""
+        """Cancel a job that waits in a queue, or for another worker since its own is gone; return what it has become.
+
+        Raises NoSuchJob.
+        """
         known = self._mirror.jobs.get(job)
         if known is None:
             raise NoSuchJob(f"job {job} does not wait any more")
-        return self._call(queues.cancel_waiting(self._connection, known, "unhang cancel"))
+        machine = self.state().machine(known.machine)
+        workers = [worker.id for worker in self._workers]
+        left = machine is not None and machine.online and known.state == RUNNING and known.worker not in workers
+        return self._call(queues.cancel_waiting(self._connection, known, "unhang cancel", force=left))
 
     def events(self, machine: str, job: str, after: int, limit: int) -> list[Event]:
         """Return events of a job that the server has, after this number."""
         return self._call(self._events(machine, job, after))[:limit]
 
     async def _events(self, machine: str, job: str, after: int) -> list[Event]:
-        log: PublishedLog = kept(self._logs, (machine, job), PublishedLog, _KEPT)
+        log: PublishedLog = get_or_make(self._logs, (machine, job), PublishedLog, _KEPT)
         async with log.lock:
             await log.read(self._connection, machine, job)
             return log.after(after)
@@ -232,7 +238,7 @@ class FleetLink:
         await self._mirror.catch_up(self._connection)
         jobs = [job for job in self._mirror.jobs.values() if job.state == RUNNING]
         jobs += in_order(self._mirror.jobs.values())[:_MOST_QUEUED]
-        found = unpublished(self._rows.values(), jobs, self._mirror.settings, self._workers)
+        found = unpublished(self._rows.values(), jobs, self._mirror.settings, self._workers, self._machines)
         with self._lock:
             self._queued = found
 

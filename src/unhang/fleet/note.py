@@ -2,7 +2,7 @@
 
 fleet/note.json     the server's address (it may hold a password), the name of this machine, the id of this home
 fleet/done.json     the jobs whose whole log is on the server, so that a publisher need not ask about each of them
-fleet/publisher     held by the publisher that runs; says which process it is
+fleet/publisher     held by the publisher that runs; says which process it is, and since when its server is away
 fleet/try/          the server of `unhang fleet try`: its configuration and what it stores
 """
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from unhang.core.fleet.presence import Machine
 
-FOLDER = "fleet"
+FOLDER, PUBLISHER, AWAY = "fleet", "publisher", "away"
 VARIABLE = "UNHANG_NATS"
 # What an address may name behind a question mark, and $UNHANG_NATS_CA and $UNHANG_NATS_CREDS: files.
 CA, CREDENTIALS = "ca", "creds"
@@ -116,14 +116,19 @@ def without_password(address: str) -> str:
 
 def take_place(home: str) -> int | None:
     """Be the publisher of this home until the descriptor is closed; None: there is one."""
-    return file_lock.open_locked(f"{folder(home)}/publisher")
+    return file_lock.open_locked(f"{folder(home)}/{PUBLISHER}")
 
 
-def sign(fd: int) -> None:
-    """Say which process holds the place."""
-    data = values.dump(lock_owner.signature()).encode()
-    os.ftruncate(fd, 0)
+def sign(fd: int, away: str = "") -> None:
+    """Say which process holds the place, and since when its server is `away`."""
+    data = values.dump(lock_owner.signature() | ({AWAY: away} if away else {})).encode()
     os.pwrite(fd, data, 0)
+    os.ftruncate(fd, len(data))
+
+
+def leave(fd: int) -> None:
+    """Say that the process which held the place has ended as it was told to; one that was killed says nothing."""
+    os.ftruncate(fd, 0)
 
 
 def this_process() -> dict[str, Any]:
@@ -144,12 +149,12 @@ def holder(home: str) -> int | None:
     if fd is not None:
         os.close(fd)
         return None
-    return living(files.read_json(f"{home}/{FOLDER}/publisher"))
+    return publisher(home)
 
 
-def stopped(home: str) -> int | None:
-    """Return the pid of the publisher if it is stopped (SIGSTOP), so that nothing is published; None: it is not."""
-    return lock_owner.stopped_pid(files.read_json(f"{home}/{FOLDER}/publisher"))
+def publisher(home: str) -> int | None:
+    """Return what `holder` returns, and leave the place alone: one that begins just now finds it free."""
+    return living(files.read_json(f"{home}/{FOLDER}/{PUBLISHER}"))
 
 
 def end(find: Callable[[], int | None], what: str) -> bool:

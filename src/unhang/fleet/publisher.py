@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from unhang import __version__
 from unhang.core.fleet import subjects
 from unhang.core.fleet.presence import EVERY
-from unhang.core.fleet.rows import published
+from unhang.core.fleet.rows import row_to_publish
 from unhang.errors import UnhangError, UsageError
 from unhang.fleet import note
 from unhang.fleet.command_server import CommandServer
@@ -27,6 +27,7 @@ from unhang.fleet.session_rows import SessionRows
 from unhang.fleet.spool import LOOK, NAP, Spool
 from unhang.jobs.listing import list_jobs, row_of
 from unhang.jobs.outlook import outlooks, ports_of
+from unhang.procs import clock
 from unhang.store.layout import JobDir
 from unhang.store.reader import last_event
 
@@ -50,14 +51,21 @@ _KEPT_WORD = 4
 
 
 class Publisher:
-    """Publishes one home under one name until SIGTERM or SIGINT. `tell` is given lines for people."""
+    """Publishes one home under one name until SIGTERM or SIGINT. `tell` is given lines for people.
 
-    def __init__(self, home: str, home_id: str, machine: str, address: str, tell: Callable[[str], None]) -> None:
+    `place`: the home's place of a publisher, where it says since when its server is away.
+    """
+
+    def __init__(
+        self, home: str, home_id: str, machine: str, address: str, tell: Callable[[str], None], place: int
+    ) -> None:
         self._home = home
         self._home_id = home_id
         self._machine = machine
         self._address = address
         self._tell = tell
+        self._place = place
+        self._is_away = False
         self._spool = Spool(home, machine)
         self._rows: dict[str, dict[str, Any]] = {}
         self._row_at: dict[str, float] = {}
@@ -95,9 +103,15 @@ class Publisher:
         self._wake.set()
 
     def _changed(self, there: bool) -> None:
+        self._note(there)
         if there:
             self._store = ""  # it may be another store, at the same address
         self._wake.set()
+
+    def _note(self, there: bool) -> None:
+        if there == self._is_away:
+            self._is_away = not there
+            note.sign(self._place, clock.now() if self._is_away else "")
 
     async def _serve(self, connection: Connection) -> None:
         await self._begin(connection)
@@ -108,6 +122,7 @@ class Publisher:
             self._tell(f"joined {where} as {self._machine}")
         self._service.begun = True
         self._service.say_back()
+        self._note(True)
         answerer = CommandServer(self._home, connection)
         await connection.serve(subjects.requests_of(self._machine), answerer.take)
         await connection.serve(subjects.questions_of(self._machine), answerer.take_question)
@@ -336,5 +351,5 @@ class Publisher:
         except (UnhangError, OSError):
             return None  # removed while we looked
         ports = [] if row.final else self._ports.get(job, [])
-        made = published(found.replace(ports=ports).to_json(self._home), seq, time.time())
+        made = row_to_publish(found.replace(ports=ports).to_json(self._home), seq, time.time())
         return made | {"entry": self._job_rows.of(job)}

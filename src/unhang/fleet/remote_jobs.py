@@ -20,7 +20,7 @@ from unhang.fleet.command_client import Offline
 from unhang.fleet.note import own_name
 from unhang.fleet.view import result_from, status_from
 from unhang.jobs.output_viewer import whole_output
-from unhang.jobs.sessions import described
+from unhang.jobs.sessions import describe_session
 from unhang.procs import clock
 from unhang.store.output_reader import Slice
 
@@ -108,7 +108,7 @@ class Elsewhere:
             raise NoSuchJob(f"no such session: {name[:128]}")
         entry = entry_from(row, machine, state.machine(machine), clock.wall())
         events = self._link.events(machine, session_part(session), 0, 1 << 30)
-        return described(session, events) | {"entry": entry, "saved": None}
+        return describe_session(session, events) | {"entry": entry, "saved": None}
 
     def timeline(self, job_id: str) -> dict[str, Any] | None:
         """Return the life of a job as a picture, an empty one if it waits in a queue; None: it is of this home."""

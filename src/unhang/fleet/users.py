@@ -24,7 +24,7 @@ from unhang.core.fleet.permissions import (
     permissions,
     user_name,
 )
-from unhang.core.fleet.subjects import is_machine, questions_of
+from unhang.core.fleet.subjects import NAME_RULE, is_machine, questions_of
 from unhang.core.record import Record
 from unhang.errors import StateError, UsageError
 from unhang.fleet import nkey
@@ -64,7 +64,7 @@ def add(path: str, team: str, role: str, name: str, queues: Sequence[str], crede
     """Add a user to the file, and write its credentials, which no other user may read. Raises UsageError."""
     user, allowed, shared = user_name(role, name), permissions(role, name, queues), access(role, name, queues)
     if not is_machine(team):
-        raise UsageError(f"--team: not a name for an account: {team!r} (letters, digits, - and _, at most 63)")
+        raise UsageError(f"--team: not a name for an account: {team!r} ({NAME_RULE})")
     config = _read(path)
     if any((each.team, each.name) == (team, user) for each in _users(config)):
         raise UsageError(

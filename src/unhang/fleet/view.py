@@ -16,7 +16,7 @@ from unhang.core.fleet.entries import entry_from
 from unhang.core.fleet.messages import Unfolded
 from unhang.core.fleet.queue import QUEUED
 from unhang.core.fleet.queue_rows import unpublished
-from unhang.core.fleet.rows import UNKNOWN, merged, shown
+from unhang.core.fleet.rows import UNKNOWN, merge_rows, row_to_show
 from unhang.core.overview import SESSION, in_order
 from unhang.core.record import Record
 from unhang.core.result import Printed, build
@@ -29,7 +29,7 @@ from unhang.jobs.outlook import Outlook, outlooks
 from unhang.jobs.overview import Overview
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Mapping
     from typing import Any
 
     from unhang.core.events import Event
@@ -58,8 +58,8 @@ async def fleet_rows(connection: Connection, home: str) -> list[FleetRow]:
     machines = await connection.machines()
     own = own_name(home, machines)
     local = [found.to_json(home) for found in outlooks(home, list_jobs(home))]
-    found = merged(local, own, rows, machines, time.time())
-    found = with_queued(found, await queues.everything(connection), await queues.workers(connection))
+    found = merge_rows(local, own, rows, machines, time.time())
+    found = with_queued(found, await queues.everything(connection), await queues.workers(connection), machines)
     return [FleetRow(row["machine"], row, outlook_from(row)) for row in found]
 
 
@@ -75,9 +75,11 @@ async def fleet_sessions(connection: Connection, home: str) -> list[Entry]:
     return in_order(found)
 
 
-def with_queued(rows: list[dict[str, Any]], mirror: queues.Mirror, workers: list[Worker]) -> list[dict[str, Any]]:
+def with_queued(
+    rows: list[dict[str, Any]], mirror: queues.Mirror, workers: list[Worker], machines: Mapping[str, Machine]
+) -> list[dict[str, Any]]:
     """Return the rows with those of jobs of a queue that no machine has published: they wait, or never ran."""
-    added = unpublished(rows, list(mirror.jobs.values()), mirror.settings, workers)
+    added = unpublished(rows, list(mirror.jobs.values()), mirror.settings, workers, machines)
     return sorted([*added, *rows], key=lambda row: str(row.get("createdAt") or ""), reverse=True)
 
 
@@ -201,7 +203,7 @@ def result_from(view: View, job: str, command: str) -> Result:
 
 def status_from(view: View, row: dict[str, Any], machine: Machine | None, name: str) -> dict[str, Any]:
     """Return what `unhang status --json` shows of a job whose machine is offline: without output, and `unknown`."""
-    seen = shown(row, machine, name, time.time())
+    seen = row_to_show(row, machine, name, time.time())
     status = result_from(view, str(row["jobId"]), str(row.get("command") or "")).to_json() | view.summary()
     status |= {"needsInput": view.needs_input, "heartbeat": view.heartbeat, "attempt": view.attempt}
     status |= {"ending": view.ending}

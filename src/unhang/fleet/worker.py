@@ -9,6 +9,8 @@ A job with a checkout runs in one of its own (fleet/checkouts.py), and what it h
 before its end is recorded. A job that makes the patch is held in its place meanwhile.
 
 Every worker watches the other running jobs of its queue: one that was silent for its hold has lost its worker.
+
+It keeps its machine in the fleet: a publisher that has ended is started again, or no viewer would see what runs here.
 """
 
 from __future__ import annotations
@@ -31,11 +33,10 @@ from unhang.core.fleet.rows import UNKNOWN
 from unhang.core.fleet.task import read_task
 from unhang.core.limit_request import read_limits
 from unhang.errors import EXIT_FAILED, UnhangError
-from unhang.fleet import checkouts, patches, queues, tether, worker_place
+from unhang.fleet import checkouts, note, patches, queues, tether, worker_place
 from unhang.fleet.connection import ServerAway, ServerRefused
 from unhang.fleet.end_tasks import end
 from unhang.fleet.lasting_service import LastingService
-from unhang.fleet.note import without_password
 from unhang.jobs import reconcile
 from unhang.jobs.handle import Job
 from unhang.jobs.request import prepare
@@ -58,12 +59,14 @@ if TYPE_CHECKING:
 # How often the queue is read where nothing was told; and after a claim that another came before.
 _LOOK, _AGAIN = 2.0, 0.1
 _AWAY = 0.5
-# A worker that is to end tries so often to say what became of its jobs while the server is away.
-_LAST_TRIES = 20
+# A worker that is to end tries for so long to say what became of its jobs while the server is away; who ended it waits.
+_LAST_WORDS = 5.0
 # How long the server may take none of a patch before it is given up.
 _UPLOAD = 60.0
 # The longest time between two looks at the words of other workers.
 _WATCH = 5.0
+# For how long its machine is without a publisher before the worker starts one: what ended it may do that at once.
+_UNPUBLISHED = 15.0
 STOPPED = "unhang worker, which was stopped"
 FENCED = "the fleet, since another worker has it"
 
@@ -99,6 +102,7 @@ class QueueWorker:
         self._tether = tether.Tether()
         self._looked = 0.0  # when the queue was last read as a whole
         self._stopping = self._draining = False
+        self._last_words = 0.0  # until when they are tried to be said
 
     def run(self) -> int:
         """Serve until it is told to end; return 0."""
@@ -144,11 +148,17 @@ class QueueWorker:
         offer = self._offered
         if not self._service.begun:
             self._service.begun = True
-            where = without_password(self._address)
+            where = note.without_password(self._address)
             self._tell(f"worker {offer.id} on {offer.machine} takes jobs of queue {offer.queue} at {where}")
         self._service.say_back()
         tasks = [
-            asyncio.ensure_future(each) for each in (self._work(server), self._watch(server), self._say_often(server))
+            asyncio.ensure_future(each)
+            for each in (
+                self._work(server),
+                self._watch(server),
+                self._say_often(server),
+                self._stay_in_the_fleet(server),
+            )
         ]
         over = asyncio.ensure_future(self._over.wait())
         try:
@@ -186,6 +196,8 @@ class QueueWorker:
         self._check_over()
 
     def _stop(self) -> None:
+        if not self._stopping:
+            self._last_words = clock.monotonic() + _LAST_WORDS
         self._draining = self._stopping = True
         for held in self._held.values():
             self._end(held, STOPPED)
@@ -235,6 +247,22 @@ class QueueWorker:
                 continue
             except ServerAway:
                 await asyncio.sleep(_AWAY)
+
+    async def _stay_in_the_fleet(self, server: Connection) -> None:
+        """Have our machine published again when its publisher has ended."""
+        seen, told = clock.monotonic(), False
+        while not server.closed:
+            await asyncio.sleep(EVERY)
+            if await asyncio.to_thread(note.publisher, self._home) is not None:
+                seen, told = clock.monotonic(), False
+            elif clock.monotonic() >= seen + _UNPUBLISHED:
+                try:
+                    await asyncio.to_thread(worker_place.machine_of, self._home, self._address)
+                    self._tell("this machine was not published any more: it has joined the fleet again")
+                except UnhangError as error:
+                    if not told:
+                        self._tell(f"this machine is not published any more, and its jobs are not seen: {error}")
+                    told = True
 
     # --- taking jobs ------------------------------------------------------------------------------------------
 
@@ -342,7 +370,7 @@ class QueueWorker:
 
     async def _store(self, held: _Held, become: Callable[[QueuedJob], QueuedJob]) -> bool:
         """Store what has become of our job; False if it is not ours any more: then nothing of ours is stored."""
-        wanted, tries = become(held.job), 0
+        wanted = become(held.job)
         while True:
             try:
                 stored = await queues.change(self._server, wanted)
@@ -351,8 +379,7 @@ class QueueWorker:
                     return True
                 known = await queues.newest(self._server, held.job)
             except ServerAway:
-                tries += 1
-                if self._stopping and tries > _LAST_TRIES:
+                if self._stopping and clock.monotonic() > self._last_words:
                     return False  # it will be found out
                 await asyncio.sleep(_AWAY)
                 continue
@@ -509,7 +536,9 @@ class QueueWorker:
 
         stored = await self._store(held, become)
         self._started.discard((held.job.id, held.job.attempt))
-        if not stored:
+        if not stored and self._stopping and not self._server.connected:
+            self._tell(f"job {held.job.id}: the server is away, and its end here is not recorded")
+        elif not stored:
             self._tell(f"job {held.job.id} is another worker's by now: its end here is not recorded")
 
     # --- holding a job ----------------------------------------------------------------------------------------

@@ -49,20 +49,23 @@ def take(home: str, queue: str) -> WorkerPlace:
 
 def living(home: str, queue: str | None = None) -> dict[str, int]:
     """Return the pids of the workers that run, by path; what dead ones left is removed."""
-    folder = f"{home}/{note.FOLDER}/{_FOLDER}"
     found = {}
-    try:
-        names = sorted(os.listdir(folder))
-    except FileNotFoundError:
-        return {}
-    for name in names:
-        path = f"{folder}/{name}"
+    for path in places(home):
         pid = note.living(files.read_json(path))
         if pid is None:
             _tidy(path)
-        elif queue in (None, name.partition(".")[0]):
+        elif queue in (None, os.path.basename(path).partition(".")[0]):
             found[path] = pid
     return found
+
+
+def places(home: str) -> list[str]:
+    """Return the places of all workers, also of those that were killed since the last one began."""
+    folder = f"{home}/{note.FOLDER}/{_FOLDER}"
+    try:
+        return [f"{folder}/{name}" for name in sorted(os.listdir(folder))]
+    except FileNotFoundError:
+        return []
 
 
 def _tidy(path: str) -> None:
