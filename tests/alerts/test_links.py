@@ -196,8 +196,8 @@ def test_pages_in_two_containers_with_one_home_are_both_known(jobs: Jobs) -> Non
         running.append(jobs.popen_program(*words, stdin=subprocess.PIPE))
         assert running[-1].stdout is not None
         assert running[-1].stdout.readline() == b"announced\n"
-    assert pages.served(home) == set(origins)
+    assert pages.page_origins(home) == set(origins)
     assert pages.stopped(home) == [], "of a process in another container it cannot be said"
     for origin, process in zip(origins, running, strict=True):
         assert jobs.finish(process).code == 0
-        assert origin not in pages.served(home)
+        assert origin not in pages.page_origins(home)

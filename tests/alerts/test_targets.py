@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import html
 import json
 import os
@@ -85,6 +86,19 @@ def test_apprise_delivers_to_its_own_json_target_and_the_test_command_says_so(
     noted = [(each["state"], each["target"], each["kinds"]) for each in jobs.said("alerts", "status")["deliveries"]]
     assert noted == [("sent", "all", ["test"]), ("failed", "bad", ["test"])]
     assert jobs.call("alerts", "test", "none").code == 2
+
+
+@pytest.mark.parametrize(
+    ("login", "said"), [("me:p%40ss", b"me:p@ss"), ("me", b"me:"), ("m%3Ae:a:b", b"m:e:a:b"), (":tk_1", b":tk_1")]
+)
+@pytest.mark.parametrize("kind", ["webhook", "ntfy", "slack"])
+def test_user_and_password_of_an_address_are_a_header_and_no_part_of_the_hosts_name(
+    receiver: Receiver, kind: str, login: str, said: bytes
+) -> None:
+    send(Target("p", kind, {"url": receiver.url.replace("http://", f"http://{login}@")}), message())
+    ((headers, _),) = receiver.requests
+    assert base64.b64decode(headers["authorization"].removeprefix("Basic ")) == said
+    assert headers["host"] in receiver.url
 
 
 @pytest.mark.parametrize(("code", "for_good"), [(404, True), (301, True), (500, False), (429, False)])

@@ -34,7 +34,7 @@ def check(bench: Jobs, receiver: OtlpReceiver, agent: str, provider: str, tool: 
     assert NESTED not in repr([job, turn, call]), "neither the task nor the arguments of a tool"
 
 
-def test_claude_code_its_bash_and_the_job_in_it(tmp_path: Path, receiver: OtlpReceiver) -> None:
+def test_spans_lead_from_claude_code_over_its_bash_to_the_job_in_it(tmp_path: Path, receiver: OtlpReceiver) -> None:
     programs.need(programs.CLAUDE)
     with FakeAnthropic() as fake:
         bench = claude.Bench(tmp_path, fake)
@@ -44,7 +44,7 @@ def test_claude_code_its_bash_and_the_job_in_it(tmp_path: Path, receiver: OtlpRe
     assert receiver.named("invoke_agent claude")[0].attributes["gen_ai.request.model"]
 
 
-def test_codex_its_command_and_the_job_in_it(tmp_path: Path, receiver: OtlpReceiver) -> None:
+def test_spans_lead_from_codex_over_its_command_to_the_job_in_it(tmp_path: Path, receiver: OtlpReceiver) -> None:
     with FakeOpenAI() as fake:
         bench = codex.Bench(tmp_path, fake, programs.path_of(programs.CODEX))
         turn = bench.turn(f"[[shell:{NESTED}]]", *codex.PATIENT)

@@ -95,14 +95,14 @@ def _sign(key: bytes, text: str) -> str:
 
 
 def _key(home: str) -> bytes:
-    """The key of this home, made at its first use. Written whole under another name first, so that none is half."""
+    """The key of this home, made at its first use."""
     homes.make(f"{home}/{FOLDER}")
     path = f"{home}/{FOLDER}/link.key"
     for _ in range(2):
         try:
             fd = files.open_plain(path, os.O_RDONLY)
         except FileNotFoundError:
-            _make_key(path)
+            files.create_once(path, os.urandom(_KEY_SIZE))
             continue
         try:
             key = os.read(fd, _KEY_SIZE + 1)
@@ -112,20 +112,6 @@ def _key(home: str) -> bytes:
             raise StateError(f"{path} is damaged: delete it; links that were sent before are refused then")
         return key
     raise StateError(f"cannot make {path}")
-
-
-def _make_key(path: str) -> None:
-    new = f"{path}.{os.urandom(4).hex()}"
-    fd = files.open_plain(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
-    try:
-        os.write(fd, os.urandom(_KEY_SIZE))
-        files.sync(fd)
-        os.link(new, path)
-    except FileExistsError:
-        pass  # another process was first
-    finally:
-        os.close(fd)
-        os.unlink(new)
 
 
 def _mark(home: str, link: Link) -> str:

@@ -48,10 +48,10 @@ def _announce(home: str, origins: Iterable[str]) -> None:
 
 def is_served(home: str, origin: str) -> bool:
     """Return whether a page that runs answers at this origin."""
-    return origin in served(home)
+    return origin in page_origins(home)
 
 
-def served(home: str) -> set[str]:
+def page_origins(home: str) -> set[str]:
     """Return the origins of all pages that run for this home and are not stopped."""
     return {origin for noted in _noted(home) if _stopped_pid(noted) is None for origin in _origins(noted)}
 

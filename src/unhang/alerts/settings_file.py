@@ -8,6 +8,7 @@ from unhang.core import settings_text
 from unhang.core.alerts.settings import DESKTOP, AlertSettings, parse
 from unhang.errors import UsageError
 from unhang.store import alert_news, user_file
+from unhang.store import home as homes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ def load(environ: Mapping[str, str]) -> tuple[AlertSettings, str | None]:
     if path is None:
         refused = alert_news.untrusted_file(environ)
         if refused is not None:
-            raise UsageError(f"{refused}: not believed, since other users may write to it (chmod go-w) or own it")
+            raise UsageError(homes.not_believed(refused))
         return AlertSettings({DESKTOP.name: DESKTOP}, ()), None
     text = user_file.read(os.path.expanduser(path)) or ""
     if len(text) > _LARGEST:

@@ -13,6 +13,7 @@ import stat as modes
 import subprocess
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 from typing import TYPE_CHECKING
 
@@ -182,9 +183,23 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
         return None
 
 
+def _without_login(url: str) -> tuple[str, dict[str, str]]:
+    """Return an address without user and password, and the header that has them instead.
+
+    urllib takes them for a part of the host's name, and asks the name server for that.
+    """
+    parts = urllib.parse.urlsplit(url)
+    login, at, host = parts.netloc.rpartition("@")
+    if not at:
+        return url, {}
+    plain = urllib.parse.unquote_to_bytes(login if ":" in login else f"{login}:")
+    return parts._replace(netloc=host).geturl(), {"Authorization": f"Basic {base64.b64encode(plain).decode()}"}
+
+
 def _post(url: str, headers: Mapping[str, str], body: bytes) -> None:
-    request = urllib.request.Request(url, body, dict(headers) | {"User-Agent": "unhang"}, method="POST")
     try:
+        url, login = _without_login(url)
+        request = urllib.request.Request(url, body, login | dict(headers) | {"User-Agent": "unhang"}, method="POST")
         with urllib.request.build_opener(_NoRedirect).open(request, timeout=TIMEOUT) as answer:
             answer.read(1 << 16)
     except urllib.error.HTTPError as error:

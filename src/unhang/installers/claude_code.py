@@ -12,7 +12,7 @@ import shlex
 from unhang.core import jsonc
 from unhang.errors import UsageError
 from unhang.installers import flow
-from unhang.installers.settings_edit import parse_object, proved
+from unhang.installers.settings_edit import parse_object, prove
 from unhang.procs import executable
 from unhang.store import user_file
 
@@ -142,7 +142,7 @@ def with_hooks(text: str, command: str) -> str:
     expected = expected | {"hooks": dict(expected.get("hooks") or {})}
     for event, groups in wanted.items():
         expected["hooks"][event] = [*groups, *(expected["hooks"].get(event) or [])]
-    return proved(done, expected, _BY_HAND)
+    return prove(done, expected, _BY_HAND)
 
 
 def without_hooks(text: str) -> str:
@@ -167,7 +167,7 @@ def without_hooks(text: str) -> str:
     if found.get("hooks") and not expected["hooks"]:
         done = jsonc.remove(done, ("hooks",))
         del expected["hooks"]
-    return proved(done, expected, _BY_HAND)
+    return prove(done, expected, _BY_HAND)
 
 
 def uses_plugin(text: str) -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 from unhang.core import jsonc, settings_text
 from unhang.errors import UsageError
 from unhang.installers import flow
-from unhang.installers.settings_edit import parse_object, proved
+from unhang.installers.settings_edit import parse_object, prove
 from unhang.procs import executable
 from unhang.store import user_file
 
@@ -157,7 +157,7 @@ def add(client: Client, text: str, command: list[str]) -> str:
     wanted = _with(before, (*client.keys, NAME), entry)
     instead = f"add this by hand:\n{snippet(client, command)}"
     if client.form != "toml":
-        return proved(jsonc.insert(text, client.keys, NAME, entry), wanted, instead)
+        return prove(jsonc.insert(text, client.keys, NAME, entry), wanted, instead)
     # a table at the end of the file can be added whatever stands before it
     gap = "" if not text else ("\n" if text.endswith("\n") else "\n\n")
     return _proved_toml(text + gap + snippet(client, command), wanted, instead)
@@ -195,7 +195,7 @@ def _updated(client: Client, text: str, before: dict[str, Any], there: dict[str,
         shown = f"command = {json.dumps(entry['command'])}\nargs = {json.dumps(entry['args'])}\n"
         return _proved_toml(_toml_entry(client, text, shown), wanted, instead)
     without = jsonc.remove(text, path)
-    return proved(jsonc.insert(without, client.keys, NAME, entry), wanted, instead)
+    return prove(jsonc.insert(without, client.keys, NAME, entry), wanted, instead)
 
 
 def _toml_entry(client: Client, text: str, shown: str | None) -> str:

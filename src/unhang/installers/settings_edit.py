@@ -27,7 +27,7 @@ def parse_object(text: str) -> dict[str, Any]:
     return found
 
 
-def proved(text: str, wanted: dict[str, Any], instead: str) -> str:
+def prove(text: str, wanted: dict[str, Any], instead: str) -> str:
     """Return the text, if it means `wanted`.
 
     Otherwise raises UsageError, which tells the person what to do `instead`.

@@ -9,7 +9,7 @@ import re
 from unhang.core import jsonc
 from unhang.errors import SpawnError, UsageError
 from unhang.installers import flow
-from unhang.installers.settings_edit import parse_object, proved
+from unhang.installers.settings_edit import parse_object, prove
 from unhang.procs import executable
 from unhang.procs.spawn import find_program
 
@@ -92,7 +92,7 @@ def add(text: str, name: str, command: list[str]) -> str:
     wanted = parse_object(text)
     wanted[TABLE] = {**wanted.get(TABLE, {}), name: entry}
     done = jsonc.insert(text, (TABLE,), name, entry)
-    return proved(done, wanted, f"add this by hand:\n{snippet(name, command)}")
+    return prove(done, wanted, f"add this by hand:\n{snippet(name, command)}")
 
 
 def remove(text: str, name: str | None) -> str:
@@ -104,10 +104,10 @@ def remove(text: str, name: str | None) -> str:
     for one in ours:
         wanted = parse_object(text)
         wanted[TABLE] = {key: entry for key, entry in wanted[TABLE].items() if key != one}
-        text = proved(jsonc.remove(text, (TABLE, one)), wanted, f"remove {one!r} by hand")
+        text = prove(jsonc.remove(text, (TABLE, one)), wanted, f"remove {one!r} by hand")
     if ours and re.search(rf'"{TABLE}"\s*:\s*{{\s*}}', text):  # nothing in it, not even a comment
         wanted = {key: value for key, value in parse_object(text).items() if key != TABLE}
-        text = proved(jsonc.remove(text, (TABLE,)), wanted, f"remove {TABLE!r} by hand")
+        text = prove(jsonc.remove(text, (TABLE,)), wanted, f"remove {TABLE!r} by hand")
     return text
 
 
