@@ -42,11 +42,12 @@ zoo: $(STAMP) ## the diagnosis on the whole zoo, most of it in sixteen languages
 	@scripts/test-programs zoo
 	$(BIN)/python -m tests.zoo.runner
 
-check: $(STAMP) ## formatting, lint, types (strict), layers
+check: $(STAMP) ## formatting, lint, types (strict), layers, names and maps
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m pytest -q -p no:randomly tests/test_maps.py tests/test_architecture.py
 
 bench: $(STAMP) ## the budgets, each as a ratio to its reference in the same run (text, and bench.json)
 	@$(BIN)/python -m compileall -q src

@@ -7,7 +7,7 @@
 The tutorial's terminal blocks (```console recorded) are both the script and its recording: `$ ` stands before what is
 typed, and below it is what the terminal showed. `install`: only in a fresh clone. `at=TEXT press=KEY`: this key
 is pressed when the text is on the screen. `again`: typed again until it shows what was recorded, as a person would who
-waits for something to happen. `live`: how far things have come differs, so most words must be the same, and not all.
+waits for something to happen. `live`: how far things have come differs, so all labels must be the same and most words.
 `codes=124`: the exit codes of the commands that fail, in this order; all others end with 0.
 """
 
@@ -17,6 +17,7 @@ import argparse
 import contextlib
 import difflib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -37,6 +38,8 @@ PATIENCE = 120.0
 INSTALL_PATIENCE = 900.0
 # which share of the words of a live step must be the same
 ALIKE = 0.6
+# a row of column heads; the name of a field before its value; our own line up to what kind of a line it is
+_LABEL = re.compile(r"[A-Z][A-Z ]+$|[a-z][a-z -]*?(?= {2,}\S)|(unhang: [a-z]+: )?[a-z]+:(?= )")
 
 
 class Terminal:
@@ -54,6 +57,7 @@ class Terminal:
         }
         env = kept | network | {"HOME": str(home), "PATH": path, "TERM": "xterm-256color", "TMPDIR": str(folder)}
         env["LANG"] = "C.UTF-8"
+        env["PIP_DISABLE_PIP_VERSION_CHECK"] = "1"  # how new the pip of this machine is, is not in the tutorial
         begin = folder / "bashrc"
         begin.write_text(f"PS1='$ '\nPROMPT_COMMAND='echo $? >>{self._prompts}'\nHISTFILE=\n")
         shell = f"exec bash --noprofile --rcfile {begin} -i"
@@ -200,16 +204,22 @@ def _played(block: Block, term: Terminal, patience: float) -> str:
 def difference(block: Block, new: str) -> str:
     """What the terminal shows now where it is not what the document shows; empty if both say the same.
 
-    The words are compared, without numbers, ids and line breaks; of a live block most of them must be the same.
+    The words are compared, without numbers, ids and line breaks; of a live block most of them must be the same, and
+    all of its labels: a field that has come or gone is a difference, whatever stands in it.
     """
     wrong = []
     for (command, before), (_, now) in zip(transcript(block.text), transcript(new), strict=True):
         old, current = _words(before), _words(now)
         likeness = difflib.SequenceMatcher(None, old, current, autojunk=False).ratio()
         least = ALIKE if "live" in block.words else 1.0
-        if bool(old) != bool(current) or likeness < least:
+        if bool(old) != bool(current) or likeness < least or labels(before) != labels(now):
             wrong.append(f"{block.name}: $ {command}\n-- the tutorial shows:\n{before}-- the terminal shows:\n{now}")
     return "\n".join(wrong)
+
+
+def labels(shown: str) -> list[str]:
+    """What the lines of a screen are headed by: the heads of columns, the names of fields, and words before a colon."""
+    return [" ".join(found[0].split()) for line in shown.splitlines() if (found := _LABEL.match(line))]
 
 
 def _words(shown: str) -> list[str]:

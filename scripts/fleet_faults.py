@@ -1,6 +1,6 @@
 """Faults of the fleet, for minutes: three servers, several machines that record much, and everything killed meanwhile.
 
-    python scripts/fleet_faults.py [--seconds 120] [--machines 3] [--jobs 70] [--events 100]
+    python scripts/fleet_faults.py [--seconds 120] [--machines 3] [--jobs 70] [--events 100] [--sessions 10]
 
 Kills the leader, another node, all three at once, and publishers, at random and one after the other; brings each back.
 In the end every event of every machine must be on every server: none lost, none doubled, none out of order, each as it
@@ -22,6 +22,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from tests.support.fleet import Machine, Server, caught_up, cluster, faults, leader, published  # noqa: E402
+from tests.support.fleet_load import SECRET  # noqa: E402
 
 
 def main() -> int:
@@ -30,6 +31,7 @@ def main() -> int:
     parser.add_argument("--machines", type=int, default=3)
     parser.add_argument("--jobs", type=int, default=70, help="of each machine")
     parser.add_argument("--events", type=int, default=100, help="of each job")
+    parser.add_argument("--sessions", type=int, default=10, help="of each machine, with as many events as a job has")
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="fleet-faults-") as folder:
@@ -50,11 +52,9 @@ def main() -> int:
 def _run(args: argparse.Namespace, servers: list[Server], machines: list[Machine], url: str) -> dict[str, object]:
     chance = random.Random(args.seed)
     words = [sys.executable, "-m", "tests.support.fleet_load"]
+    sizes = [str(size) for size in (args.jobs, args.events, args.seconds, args.sessions)]
     begun = time.monotonic()
-    writers = [
-        each.popen_program(*words, str(each.home), str(args.jobs), str(args.events), str(args.seconds), cwd=ROOT)
-        for each in machines
-    ]
+    writers = [each.popen_program(*words, str(each.home), *sizes, cwd=ROOT) for each in machines]
     killed: dict[str, int] = {}
     while any(writer.poll() is None for writer in writers):
         time.sleep(chance.uniform(2.0, 6.0))
@@ -86,9 +86,11 @@ def _run(args: argparse.Namespace, servers: list[Server], machines: list[Machine
     behind = time.monotonic() - begun - recorded
     wrong = [text for server in servers for text in faults(server.url, machines)]
     messages = published(url)
+    wrong += [f"{name}: a secret" for name, each in messages.items() if any(SECRET.encode() in one[2] for one in each)]
     return {
         "machines": len(machines),
-        "jobs": len(messages),
+        "jobs": sum(".session." not in name for name in messages),
+        "sessions": sum(".session." in name for name in messages),
         "events": sum(len(log.splitlines()) for each in machines for log in each.logs().values()),
         "messages": sum(map(len, messages.values())),
         "killed": killed,

@@ -10,8 +10,10 @@ import pytest
 
 import unhang
 from unhang import errors
+from unhang.agents.acp import catalogue
 from unhang.core import events as ev
 from unhang.faces.cli.main import COMMANDS
+from unhang.installers import mcp_clients
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "scripts"))
@@ -43,14 +45,27 @@ def test_every_file_of_a_command_is_in_the_list_of_commands() -> None:
     assert sorted(made) == sorted(COMMANDS.values())
 
 
+@pytest.mark.parametrize("client", mcp_clients.known({"HOME": "~"}).values(), ids=lambda client: client.name)
+def test_every_client_of_the_server_has_its_row_and_is_named_on_the_first_page(client: mcp_clients.Client) -> None:
+    assert f"| {client.title} | `unhang mcp install {client.name}` | `{client.path}`" in read("docs/mcp.md")
+    [row] = [line for line in read("README.md").splitlines() if "`unhang mcp install " in line]
+    assert client.title in row
+    assert re.search(rf"[` ]{client.name}`", row)
+
+
+@pytest.mark.parametrize("name", catalogue.NAMES)
+def test_every_agent_that_has_a_recipe_is_named_on_its_page(name: str) -> None:
+    [recipes] = [line for line in read("docs/agents.md").splitlines() if line.startswith("Recipes: ")]
+    assert f"`{name}`" in recipes
+
+
 @pytest.mark.parametrize("name", [*ev.TYPES, *ev.PHASES[ev.WATCHDOG], *ev.ENDINGS])
 def test_every_event_and_phase_is_documented(name: str) -> None:
     assert f"`{name}`" in read("docs/events.md")
 
 
-@pytest.mark.parametrize("code", ["EIDLE", "ETIMEDOUT", "ECANCELED", "ESPAWN", "ELOST"])
-def test_every_error_code_is_documented(code: str) -> None:
-    assert f"`{code}`" in read("docs/events.md")
+def test_every_error_code_is_documented_with_its_kind() -> None:
+    assert dict(re.findall(r"^\| `(E[A-Z]+)` \| `(\w+)` \|", read("docs/events.md"), re.MULTILINE)) == ev.ERROR_KINDS
 
 
 def test_every_exit_code_is_documented() -> None:

@@ -29,6 +29,25 @@ def test_every_file_that_a_map_names_exists(document: Path) -> None:
     assert missing == []
 
 
+# `regex/match.py`, (core/once.py), events.py: a file that a sentence of the source names
+_NAMED = re.compile(r"[`( ]((?:[a-z_]+/)*[a-z_]+\.py)\b")
+# Files of projects: examples, and commands of the policy.
+_OF_OTHERS = {"manage.py", "setup.py", "tests/test_a.py", "tests/test_b.py"}
+
+
+def test_every_file_that_the_source_names_exists() -> None:
+    known = [
+        str(path.relative_to(ROOT)) for path in [*SOURCES, *TESTS.rglob("*.py"), *(ROOT / "scripts").rglob("*.py")]
+    ]
+    found = {
+        (str(path.relative_to(ROOT)), name)
+        for path in SOURCES
+        for name in _NAMED.findall(path.read_text(encoding="utf-8"))
+        if name not in _OF_OTHERS and not any(f"/{file}".endswith(f"/{name}") for file in known)
+    }
+    assert found == set()
+
+
 @functools.cache
 def _parsed(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
@@ -75,7 +94,7 @@ def test_a_flow_has_at_most_eight_hops() -> None:
     assert max(map(int, numbers)) <= 8
 
 
-@pytest.mark.parametrize("room", ["core", "keeper", "jobs", "agents", "sessions"])
+@pytest.mark.parametrize("room", ["core", "keeper", "jobs", "agents", "sessions", "fleet"])
 def test_a_big_room_has_a_map_of_one_screen(room: str) -> None:
     lines = (ROOMS / room / "README.md").read_text(encoding="utf-8").splitlines()
     assert len(lines) <= 60
@@ -88,7 +107,7 @@ def _files_of(room: Path) -> list[str]:
     return sorted(name for name in files if not name.endswith("__init__"))
 
 
-@pytest.mark.parametrize("room", ["core", "keeper", "jobs", "agents", "sessions"])
+@pytest.mark.parametrize("room", ["core", "keeper", "jobs", "agents", "sessions", "fleet"])
 def test_the_map_of_a_room_names_every_file_in_it(room: str) -> None:
     text = (ROOMS / room / "README.md").read_text(encoding="utf-8")
     missing = [name for name in _files_of(ROOMS / room) if not re.search(rf"(?<![\w/]){name}(\.py)?(?!\w)", text)]
@@ -98,6 +117,14 @@ def test_the_map_of_a_room_names_every_file_in_it(room: str) -> None:
 def test_a_file_is_named_after_a_thing_or_a_verb_and_not_after_a_gerund() -> None:
     things = {"listing", "wording"}
     assert [path for path in SOURCES if path.stem.endswith("ing") and path.stem not in things] == []
+
+
+def test_the_source_says_who_does_what() -> None:
+    """A sentence that says "somebody" hides a noun: the caller, a person, another process."""
+    texts = [*SOURCES, *ROOMS.rglob("*.md"), *ROOMS.rglob("*.js"), *ROOMS.rglob("*.html")]
+    nouns = re.compile(r"\b(somebody|someone|nobody|whoever)\b", re.IGNORECASE)
+    found = {str(path.relative_to(ROOMS)): nouns.findall(path.read_text(encoding="utf-8")) for path in texts}
+    assert {path: words for path, words in found.items() if words} == {}
 
 
 # Both are names of public libraries: of `unhang` and of `unhang.acp`.

@@ -10,9 +10,12 @@ import os
 import select
 import socket
 import sys
+import time
 from pathlib import Path
 
-_ANSWER = b'{"ok": true, "pid": %d, "phase": "running", "idleMs": 0, "endsInMs": 590000, "endsBy": "idle"}\n'
+# The idle limit of every job.
+IDLE_MS = 600_000
+_ANSWER = b'{"ok": true, "pid": %d, "phase": "running", "idleMs": %d, "endsInMs": %d, "endsBy": "idle"}\n'
 
 
 def job_folder(state: Path, number: int) -> Path:
@@ -44,13 +47,17 @@ def _keep(listening: socket.socket) -> None:
     poll = select.poll()
     poll.register(0, 0)  # nothing is read: its end is a hang-up
     poll.register(listening, select.POLLIN)
-    answer = _ANSWER % os.getpid()
     while all(fd != 0 for fd, _ in poll.poll()):
         line, _ = listening.accept()
         with line:
             if line.recv(1 << 16):
-                line.sendall(answer)
+                line.sendall(_ANSWER % (os.getpid(), silent := _silent_ms(), IDLE_MS - silent))
     os._exit(0)
+
+
+def _silent_ms() -> int:
+    """A keeper counts from the last event, as a reader of the log does."""
+    return round((time.time() - os.stat("events.ndjson").st_mtime) * 1000)
 
 
 if __name__ == "__main__":

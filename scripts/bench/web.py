@@ -212,7 +212,10 @@ def _planted(state: Path, number: int, keeper: int, *, printed: int | None = Non
         "shell": None,
     }
     record |= {"cwd": "/srv", "labels": {}, "kind": "command", "keeper": kept, "stdin": "null", "pty": False}
-    limits = {"idleMs": {"value": 600_000, "source": "policy"}, "hardMs": {"value": 6_000_000, "source": "policy"}}
+    limits = {
+        "idleMs": {"value": keepers.IDLE_MS, "source": "policy"},
+        "hardMs": {"value": 6_000_000, "source": "policy"},
+    }
     (folder / "job.json").write_text(json.dumps(record))
     log = folder / "events.ndjson"
     begun = {

@@ -20,7 +20,7 @@ import first_hour
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_replay(tmp_path: Path) -> None:
+def test_the_tutorial_and_the_readme_play_as_they_are_written(tmp_path: Path) -> None:
     """The terminal shows what the tutorial shows; else run: python scripts/first_hour.py --here --write.
 
     Then the README is pasted at the same terminal. Every command ends with the exit code that its block says.
@@ -55,3 +55,15 @@ def test_a_step_that_looks_different_is_found() -> None:
     changed = "".join(f"$ {command}\nsomething else\n" for command, _ in transcript(block.text))
     assert first_hour.difference(block, changed) != ""
     assert first_hour.difference(block, block.text.replace("category", "kind", 1)) != ""
+
+
+def test_in_a_live_step_a_label_that_has_changed_is_found() -> None:
+    """How far things have come may differ there; what its lines are called may not."""
+    block = next(b for b in first_hour.recorded(first_hour.TUTORIAL) if "unhang status first" in b.text)
+    assert "live" in block.words
+    assert first_hour.difference(block, block.text.replace("running", "stopping").replace("4m 52s", "3m")) == ""
+    for label, other in (("ENDS IN", "LEFT"), ("has run", "duration"), ("directory ", "folder    ")):
+        assert label in block.text
+        assert first_hour.difference(block, block.text.replace(label, other, 1)) != "", label
+    lines = block.text.splitlines(keepends=True)
+    assert first_hour.difference(block, "".join(line for line in lines if not line.startswith("pid"))) != ""

@@ -64,7 +64,7 @@ def trapped(tmp_path: Path, trap: Trap, request: pytest.FixtureRequest) -> Itera
     assert not (left := made.left_over()), f"still running after the test: {left}"
 
 
-def test_the_page(trapped: Trapped) -> None:
+def test_the_page_imports_nothing_from_outside_and_writes_for_this_user_alone(trapped: Trapped) -> None:
     assert trapped.call("run", "--", "true").code == 0
     web = WebServer(trapped)
     assert b"<html" in web.get("/").body.lower()
@@ -74,7 +74,7 @@ def test_the_page(trapped: Trapped) -> None:
     trapped.check("metrics/token")
 
 
-def test_the_screen_of_all_jobs(trapped: Trapped) -> None:
+def test_top_imports_nothing_from_outside_and_writes_for_this_user_alone(trapped: Trapped) -> None:
     assert trapped.call("run", "--name", "seen", "--", "true").code == 0
     ours, theirs = pty.openpty()
     top = trapped.popen("top", stdin=theirs, stdout=theirs, stderr=theirs, env=trapped.env | {"TERM": "xterm"})
@@ -98,7 +98,7 @@ def test_the_screen_of_all_jobs(trapped: Trapped) -> None:
     trapped.check()
 
 
-def test_the_deliverer_of_alerts(trapped: Trapped) -> None:
+def test_the_deliverer_of_alerts_imports_nothing_from_outside_and_writes_for_this_user_alone(trapped: Trapped) -> None:
     receiver = Receiver()
     settings = trapped.folder / "alerts.toml"
     settings.write_text(rules(receiver.url, "failed"))
@@ -110,7 +110,7 @@ def test_the_deliverer_of_alerts(trapped: Trapped) -> None:
     trapped.check("alerts/state.json")
 
 
-def test_the_exporter_of_spans(trapped: Trapped) -> None:
+def test_the_exporter_of_spans_imports_nothing_from_outside_and_writes_for_this_user_alone(trapped: Trapped) -> None:
     receiver = OtlpReceiver()
     assert trapped.call("run", "--", "true").code == 0
     done = trapped.call("otel", "--endpoint", receiver.url, "--once", "--all")
@@ -121,7 +121,9 @@ def test_the_exporter_of_spans(trapped: Trapped) -> None:
 
 
 @pytest.mark.timeout(300)
-def test_the_publisher_the_worker_and_the_process_beside_it(trapped: Trapped, tmp_path: Path) -> None:
+def test_publisher_and_worker_import_nothing_from_outside_and_write_for_this_user_alone(
+    trapped: Trapped, tmp_path: Path
+) -> None:
     server = Server(tmp_path, "n0").start().wait()
     trapped.env["UNHANG_NATS"] = server.url
     said = trapped.folder / "said"
@@ -141,7 +143,9 @@ def test_the_publisher_the_worker_and_the_process_beside_it(trapped: Trapped, tm
     trapped.check("fleet")
 
 
-def test_the_server_to_try_a_fleet_with(trapped: Trapped) -> None:
+def test_the_server_to_try_a_fleet_with_imports_nothing_from_outside_and_writes_for_this_user_alone(
+    trapped: Trapped,
+) -> None:
     done = trapped.call("fleet", "try", "--background")
     assert done.code == 0, done.err
     log = trapped.home / "fleet" / "try" / "server.log"

@@ -47,6 +47,7 @@ ESCAPES = [
     ),
     Escape("empty environment", "env_cleared"),
     Escape("child of a thread", "threaded"),
+    Escape("first thread ended", "headless", waits_for=(("leader", 1),)),
     Escape("respawning", "respawner"),
     Escape("a thousand", "tree_of_n", ("1000",), waits_for=(("complete", 1),)),
 ]

