@@ -232,6 +232,7 @@ def test_a_nearly_full_context_is_warned_about_once() -> None:
         ({"api_error_status": 429}, "unhang claude resume S"),
         ({"api_error_status": 404}, "--model"),
         ({"result": "Prompt is too long"}, "unhang claude resume S /compact"),
+        ({"result": "No conversation found with session ID: S"}, "was not saved"),
         ({"terminal_reason": "api_error", "result": "Request timed out"}, "check the network"),
     ],
 )

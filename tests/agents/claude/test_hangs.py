@@ -197,6 +197,8 @@ def test_a_killed_claude_fails_the_job_and_the_session_can_be_resumed(bench: Ben
     driver = job.view().pid
     assert driver is not None
     wait_until(lambda: any(command_line.of(p, 200) == "tail -f /dev/null" for p in _below(driver)), "it runs")
+    # Claude tells of a call before its session is in its file: one that is killed in between has nothing to resume
+    wait_until(lambda: bench.saved('"type":"tool_use"'), "the session is saved")
     (claude,) = tree.children(driver)
     assert Process(claude).send(9)
     result = job.wait(60)
@@ -205,7 +207,7 @@ def test_a_killed_claude_fails_the_job_and_the_session_can_be_resumed(bench: Ben
     assert result.to_json()["leaked"] is True, "the command outlives its Claude; it is ended and named"
     session = next(e["sessionId"] for e in job.events() if e.get("sessionId"))
     again = bench.turn("go on", *PATIENT, "--resume", session, record="resume-after-kill")
-    assert (again.code, again.about["sessionId"]) == (0, session)
+    assert (again.code, again.about["sessionId"]) == (0, session), again.result
 
 
 def test_a_claude_that_ignores_everything_is_killed(bench: Bench) -> None:

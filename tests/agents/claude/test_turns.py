@@ -106,6 +106,7 @@ def test_an_unknown_session_fails_in_claudes_own_words(bench: Bench) -> None:
     turn = bench.turn("hello", *PATIENT, "--resume", nobody)
     assert turn.code == 1
     assert "No conversation found" in turn.result["stderr"]
+    assert any("run its task again" in hint for hint in turn.about["suggestions"])
     assert turn.about["isError"] is not False
 
 

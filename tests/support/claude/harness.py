@@ -76,6 +76,10 @@ class Bench(Jobs):
         assert done.code == 0, done.err
         return self.handle(done.out.decode().strip())
 
+    def saved(self, text: str) -> bool:
+        """Whether Claude has written this to the file of a session."""
+        return any(text in file.read_text(errors="replace") for file in self.config.glob("projects/*/*.jsonl"))
+
     def slow_mcp(self) -> str:
         """The configuration of a server whose tool `hang` never answers."""
         file = self.folder / "mcp.json"

@@ -23,6 +23,12 @@ _ADVICE = {
 }
 _RETRYABLE = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
 _TOO_LONG = ("prompt is too long", "context window", "context limit", "conversation too long")
+# Claude Code writes a session to its file a moment after it has told of it, and looks in the folder of its directory.
+_NO_SESSION = "no conversation found"
+_ANEW = (
+    "Claude Code has no such session in this directory: resume it where it began; one that was killed at its start"
+    " was not saved, so run its task again"
+)
 _NETWORK = "check the network and the address of the service (ANTHROPIC_BASE_URL)"
 
 
@@ -54,6 +60,8 @@ def suggestions(error: Message | None, session: str) -> list[str]:
     message, status = str(error.get("message", "")).lower(), error.get("httpStatus")
     if any(words in message for words in _TOO_LONG):
         return [f"the context is full: unhang claude resume {quote(session or 'SESSION')} /compact makes room"]
+    if _NO_SESSION in message:
+        return [_ANEW]
     found = [_ADVICE[status]] if status in _ADVICE else []
     if error.get("info") == "api_error" and status is None:
         found.append(_NETWORK)
