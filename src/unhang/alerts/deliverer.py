@@ -18,7 +18,7 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from unhang.alerts import deliveries, settings_file
+from unhang.alerts import await_news, deliveries, settings_file
 from unhang.alerts.presence import is_watched
 from unhang.core import values
 from unhang.core.alerts.kinds import settles
@@ -27,7 +27,6 @@ from unhang.core.alerts.message import message_of
 from unhang.core.alerts.occasions import AlertSubject, occasion_of, session_occasion, subject_of
 from unhang.core.view import View
 from unhang.errors import NoSuchJob, StateError, UsageError
-from unhang.jobs.listing import list_jobs
 from unhang.procs import clock
 from unhang.procs.inherited import close_all_but
 from unhang.procs.wakeup import Wakeup
@@ -37,6 +36,7 @@ from unhang.store.session_log import SESSIONS, SessionLog, is_session_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Any
 
     from unhang.core.alerts.ledger import Delivery, Outcome
     from unhang.core.alerts.occasions import Occasion
@@ -49,8 +49,6 @@ _LOOK = 60.0
 _LONGEST = 30.0
 # How often it looks for marks where the kernel does not tell of them.
 _BLIND = 2.0
-# A folder of a job has its records long before that, or never gets them.
-_TO_BE_BORN = 60.0
 # How many outcomes wait for room on the disk.
 _MOST_UNWRITTEN = 200
 
@@ -72,24 +70,18 @@ def deliver(home: str) -> int:
         finally:
             os.close(held)
         # else: after the last look a mark was left, or a job began, and its process still saw the lock. Jobs are asked
-        # for first: one that ends in between has left its mark when the marks are read.
-        if not _may_bring_news(home) and not alert_news.marks(home):
+        # for first: one whose end is read in between has left its mark when the marks are read.
+        if not await_news.may_come(home, _cursors_of(_state_of(home))) and not alert_news.marks(home):
             return 0
 
 
-def _may_bring_news(home: str) -> bool:
-    """Whether a job runs, or is about to: its folder is made before it asks whether there is a deliverer."""
-    if list_jobs(home, running_only=True):
-        return True
-    for job_id in find.all_ids(home):
-        place = layout.JobDir(home, job_id)
-        try:
-            born = os.path.exists(place.job) and os.path.exists(place.events)
-            if not born and time.time() - os.stat(place.path).st_mtime < _TO_BE_BORN:
-                return True
-        except OSError:
-            continue  # removed while we looked
-    return False
+def _state_of(home: str) -> dict[str, Any]:
+    return files.read_json(f"{home}/{alert_news.FOLDER}/state.json") or {}
+
+
+def _cursors_of(state: dict[str, Any]) -> dict[str, int]:
+    """How far each stream was read."""
+    return values.table_of(values.whole)(state.get("cursors")) or {}
 
 
 def _session_marks(home: str) -> list[str]:
@@ -104,8 +96,8 @@ class _Deliverer:
     def __init__(self, home: str) -> None:
         self._home = home
         self._path = f"{home}/{alert_news.FOLDER}/state.json"
-        state = files.read_json(self._path) or {}
-        self._cursors: dict[str, int] = values.table_of(values.whole)(state.get("cursors")) or {}
+        state = _state_of(home)
+        self._cursors = _cursors_of(state)
         counts = values.table_of(values.whole)(state.get("counts"))
         self._counts: dict[str, int] = counts or {}  # of outcomes, for metrics: the list of deliveries is cut
         self._read_at = self._file_stamp()
@@ -233,7 +225,7 @@ class _Deliverer:
         """Whether a job runs whose keeper may have news. Asked rarely: it costs a look at every job."""
         if now >= self._look_at:
             self._look_at = now + _LOOK
-            self._running = _may_bring_news(self._home)
+            self._running = await_news.may_come(self._home, self._cursors)
             self._ledger.forget(now)
             known = {*alert_news.marks(self._home), *find.all_ids(self._home), *_session_marks(self._home)}
             self._cursors = {mark: seq for mark, seq in self._cursors.items() if mark in known}
