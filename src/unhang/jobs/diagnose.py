@@ -30,8 +30,6 @@ WINDOW = 2.0
 _SHORTEST = 0.3
 # The second look takes as long as the first one or longer, and who asked looks once more, for the rest of its answer.
 _AGAIN = 2.5
-# A tool may be started so long before its agent says so.
-_BEFORE_WORD = 2.0
 
 
 def diagnose_job(name: str, window: float = WINDOW) -> Diagnosis:
@@ -83,16 +81,19 @@ def is_of_agent(name: str) -> bool:
 def _tool_began(job: Job, doing: dict[str, Any] | None) -> float | None:
     """When the tool began that an agent is at, by the clock of this boot; None: it is at none."""
     from unhang.core import events as ev
+    from unhang.core.tool_start import AgentStart, tool_began
     from unhang.core.values import moment, number
 
     if doing is None or doing.get("phase") not in ev.AT_WORK or (said := moment(doing.get("ts"))) is None:
         return None
-    said -= (number(doing.get("ageMs")) or 0.0) / 1000 + _BEFORE_WORD
-    # a process from before the agent was ready is the agent, and no tool
-    phases = [(event.get("phase"), event.get("ts")) for event in job.events() if event.get("type") == ev.AGENT]
-    ready = next((at for at, (phase, _) in enumerate(phases) if phase not in ("starting", "warning")), 0)
-    starts = [moment(ts) or 0.0 for phase, ts in phases[:ready] if phase == "starting"]
-    return clock.monotonic() - max(0.0, clock.wall() - max([said, *starts]))
+    said -= (number(doing.get("ageMs")) or 0.0) / 1000
+    start = AgentStart()
+    for event in job.events():
+        if event.get("type") == ev.AGENT:
+            start.note(event.get("phase"), moment(event.get("ts")) or 0.0)
+        elif event.get("type") == ev.STARTED:  # of a further attempt
+            start = AgentStart()
+    return clock.monotonic() - max(0.0, clock.wall() - tool_began(said, start.ready_at))
 
 
 def look_twice(job: Job, window: float = WINDOW, *, until: float | None = None) -> tuple[FullSample, FullSample]:

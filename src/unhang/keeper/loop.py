@@ -17,6 +17,7 @@ from unhang.core.outcome import CALLER_DIED
 from unhang.core.plain_text import screen_of
 from unhang.core.record import Record
 from unhang.core.spec import AGENT
+from unhang.core.tool_start import AgentStart, tool_began
 from unhang.core.watchdog import actions as act
 from unhang.core.watchdog import facts as fact
 from unhang.core.watchdog import messages
@@ -51,8 +52,6 @@ PAUSE = 1.0
 KILL_ROUND = 0.02
 # How long after SIGTERM it is first looked whether all that is left ignores it; then after twice that time, and so on.
 TERM_ROUND = 0.1
-# A tool of an agent may run this long before the agent says so, in seconds.
-_BEFORE_WORD = 2.0
 # A prompt is the last thing that was printed, or what comes when work stops: it is looked for then.
 PROMPT_WITHIN = 5.0
 # What a pipe holds is read in a few turns; more than that is a stranger's who holds it and floods.
@@ -122,8 +121,7 @@ class Loop:
         self._tree_gone = self._pipes_closed = self._held = False
         self._prompted = self._told = False  # of a prompt; by the driver of an agent, why that is silent
         self._tool_since: float | None = None  # since when a tool of the agent is in flight
-        self._agent_starts = True  # it has said nothing yet but that it starts
-        self._agent_ready = 0.0  # when it last said so: a process from before that is the agent, and no tool
+        self._agent_start = AgentStart()
         self._was_alive = True
         self._person = person
         self._asks = False  # it waits for input; also an event loop does that has timers beside it (node)
@@ -294,7 +292,7 @@ class Loop:
                 self._tool_since = (self._tool_since or now) if in_flight else None
                 if not in_flight and self.dog.phase == RUNNING:  # one that is ended with its agent is still why
                     self._observer.forget_tool()
-            self._note_start(said.get("phase"), now)
+            self._agent_start.note(said.get("phase"), now)
             if (verdict := agent_channel.verdict_of(said)) is not None:
                 verdict = said["diagnosis"] = self._with_tool(verdict)
                 self._take_verdict(verdict, said.get("phase") == "stuck", now)
@@ -312,12 +310,6 @@ class Loop:
         from unhang.core.diagnosis.agents import with_tool
 
         return with_tool(verdict, tool)
-
-    def _note_start(self, phase: str | None, now: float) -> None:
-        if phase == "starting" and self._agent_starts:
-            self._agent_ready = now
-        elif phase not in (None, "starting", "warning"):
-            self._agent_starts = False
 
     def _take_verdict(self, verdict: dict[str, Any], stuck: bool, now: float) -> None:
         """The driver's reason stands above what the kernel shows, which is an event loop."""
@@ -489,7 +481,7 @@ class Loop:
         own = self.spec.kind == AGENT  # the files and timers of an agent move whatever it does: only a tool counts
         since = self._tool_since if own else None
         if since is not None:
-            since = max(since - _BEFORE_WORD, self._agent_ready)
+            since = tool_began(since, self._agent_start.ready_at)
         explains = True
         if not full:
             looked = self._observer.cheap(since)

@@ -19,6 +19,7 @@ from unhang.acp.proxy.messages import Notice, answer, cancel, error, key_of, lim
 from unhang.agents.base.update import mark_of
 from unhang.core.durations import human
 from unhang.core.record import Record
+from unhang.core.tool_start import tool_began
 from unhang.core.values import id_of, mapping_of, mappings_of, text_of
 
 TYPE_CHECKING = False
@@ -45,8 +46,6 @@ _TOOL_OVER = frozenset({"completed", "failed", "cancelled"})
 # More of these at once are an end that loses count: requests past it are passed on and not watched, and of tools,
 # questions and answers that are no longer wanted the oldest are forgotten.
 _MOST = 2000
-# A tool may be started so long before its agent says so.
-_BEFORE_WORD = 2.0
 # So many different words: what comes back within them is a repetition.
 _RECENT = 200
 
@@ -440,8 +439,8 @@ class Conversation:
         busy = [turn for turn in self._turns(session) if turn.busy]
         if not busy:
             return None
-        began = min((since for turn in busy for _, since in turn.tools.values()), default=now) - _BEFORE_WORD
-        return now - max(began, min(turn.since for turn in busy))
+        said = min((since for turn in busy for _, since in turn.tools.values()), default=now)
+        return now - tool_began(said, min(turn.since for turn in busy))
 
     def died(self, how: str) -> list[bytes]:
         """Return an error for every open request: the agent has ended."""
