@@ -7,10 +7,8 @@ cumulative over the thread and is not how full the context is; compactions are i
 from __future__ import annotations
 
 from unhang.agents.base.update import AgentUpdate, StallReason, preview, raw_of
-from unhang.agents.codex.protocol import errors, hints, items
+from unhang.agents.codex.protocol import errors, hints, items, stalls
 from unhang.agents.codex.protocol.tools_in_flight import CodexTools
-from unhang.core.diagnosis.time_left import for_time
-from unhang.core.durations import human
 from unhang.core.values import count_of, id_of, mapping_of, text_of
 
 TYPE_CHECKING = False
@@ -121,14 +119,12 @@ class CodexExec:
         """Return what it waits for: the cause of a stall, in words."""
         seconds = max(0.0, now - self._heard)
         if self._reconnects:
-            times = f"{self._reconnects} times in {human(max(0.0, now - self._since))}"
-            text = f"Codex cannot reach the model and keeps reconnecting ({times}): {preview(self.error)}"
+            text = stalls.reconnecting(self._reconnects, max(0.0, now - self._since), self.error)
             return StallReason("network", text, hints.sentences([hints.NETWORK], {}), [hints.NETWORK])
         if self.tools.window is not None:
-            names = preview(", ".join(self.tools.names.values()), 120)
-            text = f"a Codex tool call has produced no output {for_time(seconds)}: {names}"
+            text = stalls.silent_tool(self.tools.names.values(), seconds)
             return StallReason("unknown", text, [], silent=seconds)
-        return StallReason("network", f"Codex has had nothing from the model {for_time(seconds)}", [], silent=seconds)
+        return StallReason("network", stalls.silent_model(seconds), [], silent=seconds)
 
 
 def _total(usage: Message) -> int | None:

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from unhang.agents.base.state import AgentState
 from unhang.agents.base.update import AgentUpdate, StallReason, preview
-from unhang.agents.codex.protocol import errors, hints, items
+from unhang.agents.codex.protocol import errors, hints, items, stalls
 from unhang.agents.codex.protocol.notifications import PLAIN, stateless_update
 from unhang.agents.codex.protocol.tools_in_flight import CodexTools
 from unhang.agents.codex.protocol.usage import CodexUsage
 from unhang.core.diagnosis.time_left import for_time
-from unhang.core.durations import human
 from unhang.core.record import Record
 from unhang.core.values import dig, id_of, items_of, mapping_of, mappings_of, text_of
 
@@ -272,20 +271,17 @@ class CodexThread(AgentState):
             what = "approval" if self.waiting == "approval" else "answer"
             return self._stall("input", f"Codex waits for an {what} ({silent})", hints.RESUME, silent=seconds)
         if self._reconnects:
-            since = human(max(0.0, now - self._reconnecting_since))
-            times = f"{self._reconnects} times" if self._reconnects > 1 else "once"
-            text = f"Codex cannot reach the model and keeps reconnecting ({times} in {since}): {self._cause}"
+            text = stalls.reconnecting(self._reconnects, max(0.0, now - self._reconnecting_since), self._cause)
             return self._stall("network", text, hints.NETWORK, hints.RESUME)
         if self.tools.window is not None:
-            names = ", ".join(preview(name, 120) for name in list(self.tools.names.values())[:4])
-            text = f"a Codex tool call has produced no output {silent}" + (f": {names}" if names else "")
+            text = stalls.silent_tool(self.tools.names.values(), seconds)
             return self._stall("unknown", text, hints.TOOL_LIMIT, hints.RESUME, silent=seconds)
         if not self.turn:
             return self._stall("unknown", "Codex runs no turn")
         if self.phase == "compacting":
             text = f"the compaction has had no answer from the model {silent}"
             return self._stall("network", text, silent=seconds)
-        return self._stall("network", f"Codex has had nothing from the model {silent}", hints.RESUME, silent=seconds)
+        return self._stall("network", stalls.silent_model(seconds), hints.RESUME, silent=seconds)
 
     def _stall(self, cause: str, reason: str, *names: str, silent: float | None = None) -> StallReason:
         suggestions = hints.sentences(names, hints.command_line(self._job, self.thread))
