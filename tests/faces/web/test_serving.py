@@ -55,6 +55,25 @@ def test_with_a_certificate_it_serves_https_and_the_cookie_stays_there(jobs: Job
     server.end()
 
 
+@pytest.mark.parametrize("path", ["/", "/static/app.js", "/favicon.ico"])
+def test_what_a_browser_has_is_not_sent_again_until_it_changes(web: WebServer, path: str) -> None:
+    first = web.get(path)
+    tag = first.headers["etag"]
+    assert (first.headers["cache-control"], len(first.body) > 0) == ("no-cache", True)
+    for wanted in (tag, f'"other", W/{tag}', "*"):
+        again = web.get(path, **{"If-None-Match": wanted})
+        assert (again.status, again.body, again.headers["etag"]) == (304, b"", tag)
+        assert again.headers["cache-control"] == "no-cache"
+    assert web.get(path, **{"If-None-Match": '"other"'}).body == first.body
+    stranger = web.get(path, Cookie=None, **{"If-None-Match": tag})
+    assert (stranger.status, stranger.headers["cache-control"]) == (401, "no-store")
+
+
+def test_the_address_that_holds_the_token_is_kept_nowhere(web: WebServer) -> None:
+    entered = web.get(web.address.removeprefix(web.origin), **{"If-None-Match": web.get("/").headers["etag"]})
+    assert (entered.status, entered.headers["cache-control"], entered.headers.get("etag")) == (200, "no-store", None)
+
+
 def test_strangers_who_never_begin_to_speak_tls_keep_no_client_out(jobs: Jobs, tmp_path: Path) -> None:
     cert, key = certificate(tmp_path)
     server = WebServer(jobs, "--tls-cert", str(cert), "--tls-key", str(key))

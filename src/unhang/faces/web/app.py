@@ -1,7 +1,12 @@
-"""The page as an application: which address is what. Its files are read once; no path of a request names a file."""
+"""The page as an application: which address is what. Its files are read once; no path of a request names a file.
+
+A browser asks for a file again at each load, with the tag of the one that it has: the hash of what is in it. So an
+unhang that was updated is seen at once, and what has not changed is not sent again.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 from contextlib import asynccontextmanager
 from functools import partial
@@ -47,6 +52,11 @@ def files() -> dict[str, tuple[bytes, str]]:
     }
 
 
+def has_tag(wanted: str, tag: str) -> bool:
+    """Return whether a client has the content with this tag, by its `If-None-Match`."""
+    return any(each.strip().removeprefix("W/") in ("*", tag) for each in wanted.split(","))
+
+
 def _local(home: str) -> Callable[[], Overview | FleetOverview]:
     return partial(Overview, home)
 
@@ -57,6 +67,7 @@ def application(home: str, door: Door, fleet: FleetLink | None = None) -> tuple[
     `fleet`: show the jobs of all machines.
     """
     pages = files()
+    tags = {name: f'"{hashlib.sha256(data).hexdigest()[:32]}"' for name, (data, _) in pages.items()}
     desk, look = Desk(home), _local(home)
     if fleet is not None:
         from unhang.faces.web.fleet import FleetDesk
@@ -65,20 +76,23 @@ def application(home: str, door: Door, fleet: FleetLink | None = None) -> tuple[
         desk, look = FleetDesk(home, fleet), partial(FleetOverview, home, fleet)
     answers = Answers(desk)
 
-    async def page(_: Request) -> Response:
-        return _file("index.html")
+    async def page(request: Request) -> Response:
+        return _file(request, "index.html")
 
-    async def icon(_: Request) -> Response:
-        return _file("icon.svg")
+    async def icon(request: Request) -> Response:
+        return _file(request, "icon.svg")
 
     async def static(request: Request) -> Response:
-        return _file(request.path_params["name"])
+        return _file(request, request.path_params["name"])
 
-    def _file(name: str) -> Response:
+    def _file(request: Request, name: str) -> Response:
         if name not in pages:
             return Response("not found\n", 404, media_type="text/plain")
         data, kind = pages[name]
-        return Response(data, headers={"Cache-Control": "no-cache", "Content-Type": kind})
+        headers = {"Cache-Control": "no-cache", "ETag": tags[name]}
+        if has_tag(request.headers.get("if-none-match", ""), tags[name]):
+            return Response(status_code=304, headers=headers)
+        return Response(data, headers=headers | {"Content-Type": kind})
 
     async def overview(_: Request) -> Response:
         live: Live = app.state.live
