@@ -89,6 +89,16 @@ def test_an_index_that_cannot_be_written_does_not_hide_the_jobs(jobs: Jobs) -> N
     assert _listed(jobs) == expected
 
 
+@pytest.mark.parametrize("words", [("--hard", "auto"), ("--retry", "1", "--hard", "100")])
+def test_a_history_that_cannot_be_read_keeps_no_job_from_running(jobs: Jobs, words: tuple[str, ...]) -> None:
+    (jobs.home / "index.db").mkdir(parents=True)
+    done = jobs.call("run", *words, "--", "true")
+    assert (done.code, sum(b"index.db" in line for line in done.err.splitlines())) == (0, 1), "a warning of one line"
+    result = jobs.json(*words, "--", "true")
+    assert not result["limits"]["hardMs"]["source"].startswith("history")
+    assert jobs.call("policy", "explain", "true", "--hard", "auto").code == 0
+
+
 def test_a_locked_index_does_not_hide_the_jobs(jobs: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = _three(jobs)
     _listed(jobs)

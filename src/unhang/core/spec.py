@@ -48,7 +48,7 @@ class JobSpec(Record):
     retry: int = 0  # further attempts after a timeout, where the diagnosis says that it may help
     most_idle: float | None = None  # how far a retry may raise the limits
     most_hard: float | None = None
-    note: str = ""  # something to say at the start: an open circuit breaker
+    note: str = ""  # something to say at the start: an open circuit breaker, a history that cannot be read
     terminal: str | None = None  # of the person who started it in the foreground
     shown: str | None = None  # the command for people, where its secrets are known by the environment only
     env_names: list[str] = []  # noqa: RUF012 - as labels; the variables that the caller added, without their values

@@ -20,14 +20,14 @@ from unhang.core.spec import (
     codex_thread,
     history_name,
 )
-from unhang.errors import EXIT_FAILED, SpawnError, UsageError
+from unhang.errors import EXIT_FAILED, SpawnError, StateError, UsageError
 from unhang.jobs.policy import find_policy
 from unhang.procs.spawn import SHELL
 from unhang.store.home import locate
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
     from unhang.core.policy.learn import Profile
@@ -114,14 +114,15 @@ def prepare(
     record = None if agent is None else agent.to_record(given)
     known_as = history_name({"shown": shown, "agent": record, "shell": line, "argv": argv}) or argv
     by_itself = None if agent is None else agent.own_category(policy)
-    resolution = resolve(what, policy, asked, lambda: past_runs(known_as, folder, policy), by_itself)
+    troubles: list[str] = []
+    resolution = resolve(what, policy, asked, lambda: past_runs(known_as, folder, policy, troubles.append), by_itself)
     reached = pty or attended or stdin == PIPE or (asked is not None and asked.category is not None)
     if not reached and waits_for_no_person(resolution, policy):
         unknown = (asked or LimitRequest()).replace(category=policy.default)
-        resolution = resolve(what, policy, unknown, lambda: past_runs(known_as, folder, policy))
+        resolution = resolve(what, policy, unknown, lambda: past_runs(known_as, folder, policy, troubles.append))
     if foreground and not attended and (asked is None or (asked.stall is None and asked.category is None)):
         resolution = with_stall_notice(resolution, policy)
-    retries, note = _retries(known_as, folder, resolution.retry if retry is None else retry)
+    retries, note = _retries(known_as, folder, resolution.retry if retry is None else retry, troubles.append)
     if not pty:  # on a terminal a person may want a pager
         given = {k: v for k, v in resolution.env.items() if k not in given} | given
     spec = JobSpec(
@@ -150,28 +151,43 @@ def prepare(
         retry=retries,
         most_idle=resolution.bounds.idle_max,
         most_hard=resolution.bounds.hard_max,
-        note=note,
+        note=note or next(iter(troubles), ""),
     )
     if budget is not None:
         spec = spec.replace(budget=budget)
     return Prepared(spec, given, resolution)
 
 
-def past_runs(command: str | list[str], folder: str, policy: Policy) -> Profile | None:
-    """Return what the history of this user says of a command in a directory."""
+def past_runs(command: str | list[str], folder: str, policy: Policy, tell: Callable[[str], object]) -> Profile | None:
+    """Return what the history of this user says of a command in a directory; None where it cannot be read: `tell` why.
+
+    A history is a help, and no condition: without one the limits of the policy hold.
+    """
     from unhang.jobs.history import profile_of
 
-    return profile_of(locate(os.environ), command, folder, policy)
+    try:
+        return profile_of(locate(os.environ), command, folder, policy)
+    except (StateError, OSError) as error:
+        tell(_unread(error))
+        return None
 
 
-def _retries(command: str | list[str], cwd: str, asked: int) -> tuple[int, str]:
+def _unread(error: Exception) -> str:
+    return f"nothing is learnt from earlier runs, so the policy's own limits hold: {error}"
+
+
+def _retries(command: str | list[str], cwd: str, asked: int, tell: Callable[[str], object]) -> tuple[int, str]:
     if not 0 <= asked <= _MOST_RETRIES:
         raise UsageError(f"retry must be between 0 and {_MOST_RETRIES}: {asked}")
     if asked == 0:
         return 0, ""
     from unhang.jobs.history import open_breaker
 
-    breaker = open_breaker(locate(os.environ), command, cwd)
+    try:
+        breaker = open_breaker(locate(os.environ), command, cwd)
+    except (StateError, OSError) as error:
+        tell(_unread(error))
+        return asked, ""
     return (asked, "") if breaker is None else (0, f"{breaker}; this attempt is the only one")
 
 

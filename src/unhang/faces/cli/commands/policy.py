@@ -81,7 +81,7 @@ def _explain(args: argparse.Namespace) -> int:
     policy = find_policy(args.policy, os.getcwd())
     command: str | list[str] = args.line[0] if len(args.line) == 1 else args.line
     asked = requested_limits(args, ("idle", "hard", "category", "timeout_sec"))
-    resolution = resolve(command, policy, asked, lambda: past_runs(command, os.getcwd(), policy))
+    resolution = resolve(command, policy, asked, lambda: past_runs(command, os.getcwd(), policy, _tell))
     passed_over = {} if args.policy else untrusted_policies(os.getcwd())
     if args.json:
         _print_json(resolution.to_json() | ({"notBelieved": list(passed_over)} if passed_over else {}))
@@ -95,9 +95,13 @@ def _explain(args: argparse.Namespace) -> int:
     return 0
 
 
+def _tell(trouble: str) -> None:
+    print(f"unhang: {escaped(trouble, 500)}", file=sys.stderr)
+
+
 def _print_passed_over(found: dict[str, str]) -> None:
     for line in found.values():
-        print(f"unhang: {escaped(line, 500)}", file=sys.stderr)
+        _tell(line)
 
 
 def _explained_text(resolution: Resolution) -> str:
