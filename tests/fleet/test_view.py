@@ -183,7 +183,8 @@ def test_of_an_offline_machine_what_runs_is_unknown_and_what_ended_has_ended(ser
     assert (status["status"], status["phase"], status["endedAt"]) == ("unknown", "unknown", None)
     assert viewer.said("result", f"{ended.id}@beta", code=3)["exitCode"] == 3
     assert viewer.call("wait", f"{ended.id}@beta").code == 3
-    assert viewer.call("wait", "--timeout", "0.2", "web@beta").code == 124
+    late = viewer.call("wait", "--timeout", "0.2", "web@beta")
+    assert (late.code, b"web@beta" in late.err) == (124, True)
     assert viewer.call("events", "web@beta", "--json").out == beta.call("events", "web", "--json").out
     for words in (("logs", "web@beta"), ("cancel", "web@beta")):
         assert "offline" in viewer.refused(*words)

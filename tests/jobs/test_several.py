@@ -30,7 +30,9 @@ def test_waiting_for_a_label_counts_the_jobs_that_have_ended_and_no_other(jobs: 
     bad = over(jobs.begin("--label", "run=1", "--", "sh", "-c", "exit 7"))
     jobs.begin("--label", "run=2", "--", "sh", "-c", "exit 9")
     held = jobs.begin("--label", "run=1", "--stdin", "pipe", "--", "sh", "-c", "read line")
-    assert jobs.call("wait", "--label", "run=1", "--timeout", "0.2").code == 124
+    late = jobs.call("wait", "--label", "run=1", "--timeout", "0.2")
+    assert (late.code, late.out) == (124, b"")
+    assert late.err.count(b"\n") == 1, "which jobs go on, in one line"
     assert jobs.call("send", held.id, "on").code == 0
     done = jobs.call("wait", "--label", "run=1")
     assert done.code == 7

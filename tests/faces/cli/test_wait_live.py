@@ -1,4 +1,4 @@
-"""`unhang wait` at a terminal shows where each job stands; elsewhere it says nothing."""
+"""`unhang wait` at a terminal shows where each job stands; elsewhere it says which go on when its time is over."""
 
 from __future__ import annotations
 

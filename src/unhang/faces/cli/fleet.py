@@ -22,6 +22,7 @@ from unhang.core.record import Record
 from unhang.errors import EXIT_TIMEOUT, NoSuchJob, UnhangError, UsageError
 from unhang.faces.cli import output
 from unhang.faces.cli.command_module import load
+from unhang.faces.cli.live import say_over
 from unhang.faces.cli.parser import Parser
 from unhang.faces.cli.queue_notices import say_why_nothing_happens
 from unhang.faces.cli.queued_job import (
@@ -326,6 +327,7 @@ async def _wait(connection: Connection, args: argparse.Namespace) -> int:
         elif args.any:
             print(called)
     if not ended or (not args.any and len(ended) < len(jobs)):
+        say_over([called for called in jobs if called not in ended])
         return EXIT_TIMEOUT
     failed = [(each, ended[each]) for each in jobs if each in ended and ended[each].get("status") != "success"]
     if len(jobs) > 1:

@@ -17,8 +17,27 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+TIME_OVER = "the time to wait is over: "
 _EVERY = 1.0
 _CLEAR_BELOW = "\x1b[J"
+
+
+def say_what_goes_on(jobs: Iterable[Job], why: str = "") -> None:
+    """Say on stderr which of these jobs go on after the waiting is over, and what can be done; `why` it is."""
+    live = [name_of(job.spec.get("labels")) or job.id for job in jobs if not job.ended()]
+    if live:
+        names = " ".join(live)
+        line = f"{why}{_go_on(live)}; to wait again: unhang wait {names}; to end: unhang cancel {names}"
+        StderrReporter().line(line)
+
+
+def say_over(names: list[str]) -> None:
+    """Say on stderr that the time to wait is over, and which jobs of a fleet go on."""
+    StderrReporter().line(f"{TIME_OVER}{_go_on(names)}: {' '.join(names)}")
+
+
+def _go_on(names: list[str]) -> str:
+    return f"{several(len(names), 'job')} {'goes' if len(names) == 1 else 'go'} on"
 
 
 class LiveLines:
@@ -41,21 +60,13 @@ class LiveLines:
         if self._jobs:
             self._thread.join()
             self._draw()
-            if kind is KeyboardInterrupt:
-                self._say_what_goes_on()
+            if kind is KeyboardInterrupt:  # only the waiting is over
+                say_what_goes_on(self._handles)
 
     @property
     def shown(self) -> bool:
         """Return whether a person sees the lines: the last of them say how each job ended."""
         return bool(self._jobs)
-
-    def _say_what_goes_on(self) -> None:
-        """Tell a person who has pressed Ctrl-C that only the waiting is over."""
-        live = [job for job in self._handles if not job.ended()]
-        names = " ".join(name_of(job.spec.get("labels")) or job.id for job in live)
-        if live:
-            goes = f"{several(len(live), 'job')} {'goes' if len(live) == 1 else 'go'} on"
-            StderrReporter().line(f"{goes}; to wait again: unhang wait {names}; to end: unhang cancel {names}")
 
     def _draw_again(self) -> None:
         while not self._over.wait(0.0 if self._drawn == 0 else _EVERY):

@@ -8,7 +8,7 @@ import os
 from unhang.core.limit_request import read_duration
 from unhang.errors import EXIT_TIMEOUT, UsageError
 from unhang.faces.cli import output
-from unhang.faces.cli.live import LiveLines
+from unhang.faces.cli.live import TIME_OVER, LiveLines, say_what_goes_on
 from unhang.faces.cli.stderr import StderrReporter
 from unhang.jobs import news_cursor
 from unhang.jobs.follow import wait_for_all, wait_for_any
@@ -52,6 +52,7 @@ def main(args: argparse.Namespace) -> int:
         elif args.any:
             print(job.id)
     if not ended or (not args.any and len(ended) < len({job.id for job in jobs})):
+        say_what_goes_on({job.id: job for job in jobs}.values(), TIME_OVER)
         return EXIT_TIMEOUT
     return _exit_code(ended, say=len(set(jobs)) > 1 and not lines.shown)
 
