@@ -21,7 +21,8 @@ HEAVY = [
 def test_starting_a_command_loads_nothing_heavy() -> None:
     code = (
         f"import sys; sys.path.append({str(ROOT / 'src')!r});"
-        "import unhang.faces.cli.main, unhang.faces.cli.plain_line, unhang.faces.cli.commands.run;"
+        "import unhang.__main__, unhang.own_modules, unhang.faces.cli.main, unhang.faces.cli.plain_line;"
+        "import unhang.faces.cli.commands.run, unhang.jobs.launcher;"
         "import unhang.keeper.main, unhang.keeper.prefork.guard, unhang.procs.linux.tree; print(*sys.modules)"
     )
     loaded = subprocess.run(

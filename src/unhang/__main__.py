@@ -33,6 +33,7 @@ def main() -> None:
     if not sys.flags.isolated and any(map(os.environ.get, _STEERING)):
         _start_isolated()
     _open_standard_descriptors()
+    _find_own_modules()
     try:
         if sys.argv[1:] == ["hook"]:
             # it stands in a session's way: nothing else is loaded
@@ -74,6 +75,14 @@ def _open_standard_descriptors() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+
+
+def _find_own_modules() -> None:
+    try:
+        from unhang.own_modules import find_without_a_search
+    except ImportError:  # a Python to come has these things elsewhere: it searches
+        return
+    find_without_a_search()
 
 
 def _leave_the_directory() -> None:
