@@ -17,7 +17,7 @@ import pytest
 from tests.keeper.test_escapes import interpreter_for_user, open_folder
 from tests.support.engine import Done, Engine, actor
 from tests.support.places import SOURCE
-from unhang.jobs.launcher import FEWEST_DESCRIPTORS
+from unhang.jobs.first_spare import FEWEST_DESCRIPTORS
 from unhang.testing.liveness import RollCall
 
 __all__ = ["open_folder"]

@@ -14,6 +14,7 @@ from unhang.core.spec import NOTIFY
 from unhang.errors import UnhangError
 from unhang.jobs import connection as connections
 from unhang.jobs.connection import JobConnection
+from unhang.jobs.first_spare import check_descriptors, fork_spare
 from unhang.keeper.prefork import spare
 from unhang.procs import executable
 from unhang.store import alert_news, layout
@@ -21,10 +22,10 @@ from unhang.store import alert_news, layout
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from _socket import socket
-    from collections.abc import Callable
     from typing import Protocol
 
     from unhang.jobs.request import Prepared
+    from unhang.keeper.prefork.spare import Spare
     from unhang.store.layout import JobDir
 
     class Launcher(Protocol):
@@ -34,10 +35,6 @@ if TYPE_CHECKING:
             """Give the job to a keeper; return the connection to it. `told`: see `Launch`."""
 
 
-# The keeper has up to 20 open while it starts a job, and needs two or three to look at it.
-FEWEST_DESCRIPTORS = 20
-# What is needed to hand a job to its keeper, two descriptors each.
-_FREE_PIPES = 3
 # How long a keeper may take to say that it has its job. One that is stopped says nothing, and is left to its guard.
 _TO_TAKE = 1.0
 # On top of the shortest limit of a job.
@@ -60,22 +57,6 @@ def _message(
     return spare.pack(request | {"told": told, "fds": list(given)}), list(given.values())
 
 
-def check_descriptors() -> None:
-    """Refuse to start with too few descriptors: the keeper would fail on its way, and could not even say so."""
-    limit = os.sysconf("SC_OPEN_MAX")
-    if 0 <= limit < FEWEST_DESCRIPTORS:
-        raise UnhangError(f"too few file descriptors: {limit}; at least {FEWEST_DESCRIPTORS} are needed (ulimit -n)")
-    opened: list[int] = []
-    try:
-        for _ in range(_FREE_PIPES):
-            opened += os.pipe()
-    except OSError as error:
-        raise UnhangError(f"too few file descriptors are left of {limit} (ulimit -n): {error.strerror}") from None
-    finally:
-        for fd in opened:
-            os.close(fd)
-
-
 def _patience(prepared: Prepared) -> float:
     """How long the start may take: the caller of a job with a limit of five seconds does not wait a minute for it."""
     limits = [limit for limit in (prepared.spec.limits.idle, prepared.spec.limits.hard) if limit is not None]
@@ -85,9 +66,12 @@ def _patience(prepared: Prepared) -> float:
 class ForkingLauncher:
     """For a process with one thread. Make it early: the keeper gets ready while the caller does other things."""
 
-    def __init__(self) -> None:
-        check_descriptors()
-        self._spare = _forked()
+    def __init__(self, first: Spare | None = None) -> None:
+        """`first`: a spare that was forked before this module was loaded (first_spare.py)."""
+        if first is None:
+            check_descriptors()
+            first = fork_spare()
+        self._spare = first
 
     def launch(self, home: str, prepared: Prepared, streams: CallerStreams, *, told: bool = True) -> JobConnection:
         """Create the record of a job and give the job to the keeper; raise UnhangError if that was killed."""
@@ -110,7 +94,7 @@ class ForkingLauncher:
         for attempt in range(spare.MOST_TRIES):
             if attempt:
                 self._spare.close()
-                self._spare = _forked(close_ends)
+                self._spare = fork_spare(close_ends)
             try:
                 self._spare.give(message, fds)
             except OSError:
@@ -123,13 +107,6 @@ class ForkingLauncher:
     def close(self) -> None:
         """End the keeper, if it never got a job."""
         self._spare.close()
-
-
-def _forked(in_child: Callable[[], None] | None = None) -> spare.Spare:
-    try:
-        return spare.make(in_child)
-    except OSError as error:
-        raise UnhangError(f"cannot start the keeper: {error.strerror}") from None
 
 
 class ServedLauncher:

@@ -148,10 +148,14 @@ def _dispatch(argv: list[str]) -> int:
         at = words.index("--")
         words, command = words[:at], words[at + 1 :]
     if name in _TAKES_A_COMMAND and not {"-h", "--help"} & set(words):
-        # before the imports below: the keeper gets ready in the meantime, on another core
+        # before anything else is loaded: the keeper gets ready in the meantime, on another core, and takes longest
+        from unhang.jobs.first_spare import check_descriptors, fork_spare
+
+        check_descriptors()
+        first = fork_spare()
         from unhang.jobs.launcher import ForkingLauncher
 
-        launcher = ForkingLauncher()
+        launcher = ForkingLauncher(first)
     try:
         return _run(name, words, command, launcher)
     finally:
