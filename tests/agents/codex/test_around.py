@@ -40,7 +40,8 @@ def test_the_doctor_names_the_package_where_there_is_no_codex_and_finds_no_fault
 
 def test_a_program_that_never_greets_is_ended_by_sigterm(bench: Bench) -> None:
     bench.env["UNHANG_CODEX"] = stub(bench.folder, "exec sleep 1005")
-    turn = bench.turn("hello", "--idle", "3", "--hard", "100", "--grace", "4")
+    # the limit leaves the driver the time to begin: it is in the idle limit, too
+    turn = bench.turn("hello", "--idle", "9", "--hard", "100", "--grace", "8")
     assert turn.code == 124
     assert turn.about["cause"] == "Codex has not answered; it was waiting for Codex to greet"
     assert turn.steps() == {"close": False, "terminate": True}

@@ -59,7 +59,7 @@ def test_a_failed_compaction_keeps_codexs_words_and_fails(bench: Bench) -> None:
 def test_a_hung_compaction_is_interrupted(bench: Bench) -> None:
     thread = a_thread(bench)
     bench.fake.plan("hang")
-    limits = ("--idle", "6", "--hard", "100", "--grace", "10")
+    limits = ("--idle", "12", "--hard", "100", "--grace", "10")
     done = bench.codex("compact", thread, "--json", *limits, record="compaction-hung")
     assert done.code == 124
     assert "the compaction has had no answer" in report(done)["cause"]

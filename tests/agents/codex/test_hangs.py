@@ -57,14 +57,18 @@ def test_a_hang_is_ended_by_the_drivers_verdict(bench: Bench) -> None:
 
 
 def test_a_stopped_codex_is_called_stopped(bench: Bench) -> None:
-    bench.env["UNHANG_STALL"] = "3"
+    bench.env["UNHANG_STALL"] = "4"
     job = bench.begun("[[hang]]", "--idle", "60", "--hard", "90", "--grace", "4")
-    assert job.view().limits["stallMs"] == {"value": 3000, "source": "environment"}
+    assert job.view().limits["stallMs"] == {"value": 4000, "source": "environment"}
+    driver = wait_until(lambda: job.view().pid, "the driver")
+
+    def servers() -> list[int]:
+        return [pid for pid in tree.children(driver) if "app-server" in command_line.of(pid, 4000)]
+
+    (server,) = wait_until(servers, "the app server")
+    stopped = Process(server)
     wait_until(lambda: len(bench.fake.requests), "the model is asked")
-    driver = job.view().pid
-    assert driver is not None
-    (server,) = [pid for pid in tree.children(driver) if "app-server" in command_line.of(pid, 4000)]
-    assert Process(server).send(signal.SIGSTOP)
+    assert stopped.send(signal.SIGSTOP)
     found = next(event["diagnosis"] for event in job.watch() if is_hung(event))
     assert (found["cause"], str(server) in found["reason"]) == ("stopped", True)
     job.cancel()
@@ -73,7 +77,7 @@ def test_a_stopped_codex_is_called_stopped(bench: Bench) -> None:
 
 def test_endless_reconnects_end_as_a_stall_with_the_cause_in_words(bench: Bench) -> None:
     bench.configure(1)  # nobody listens there
-    turn = bench.turn("hello", "--idle", "8", "--hard", "100", "--grace", "10", record="reconnect")
+    turn = bench.turn("hello", "--idle", "12", "--hard", "100", "--grace", "10", record="reconnect")
     assert turn.code == 124
     assert turn.found("warning", willRetry=True)["reconnects"] == 1
     assert turn.result["diagnosis"]["cause"] == "network"

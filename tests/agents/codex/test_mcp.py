@@ -16,7 +16,7 @@ POLICY = """\
 version = "1.0"
 extends = "built-in"
 [categories.agent-write]
-no_output_timeout_sec = 6
+no_output_timeout_sec = 8
 exec_timeout_sec = 60
 """
 
@@ -62,7 +62,7 @@ def test_a_timeout_is_tried_once_more_and_then_explained(bench: Bench) -> None:
     policy.write_text(POLICY)
 
     async def work(caller: Caller) -> None:
-        found = await caller.call("codex_run", task="[[hang]]", cwd=str(bench.workspace))
+        found = await caller.call("codex_run", task="[[hang]]", cwd=str(bench.workspace), wait_sec=100)
         assert found.error
         assert found.data["status"] == "timeout"
         assert found.data["error"]["code"] == "EIDLE"
@@ -83,14 +83,21 @@ def test_a_timeout_is_tried_once_more_and_then_explained(bench: Bench) -> None:
     assert len(bench.fake.requests) == 2, "one more attempt, with longer limits"
 
 
+async def hung(bench: Bench, caller: Caller) -> tuple[str, Reply]:
+    """A job whose model was asked and will not answer, and what is known of it then."""
+    asked = len(bench.fake.requests)
+    begun = await caller.call("codex_run", task="[[hang]]", cwd=str(bench.workspace), wait_sec=1)
+    assert begun.data["status"] == "running", begun.text
+    job = str(begun.data["jobId"])
+    seen = await caller.call("events", job_id=job)
+    while not (seen.data["codex"].get("threadId") and len(bench.fake.requests) > asked):
+        seen = await caller.call("events", job_id=job, afterSeq=seen.data["lastSeq"], wait_sec=5)
+    return job, seen
+
+
 def test_a_turn_that_is_cancelled_tells_what_codex_did(bench: Bench) -> None:
     async def work(caller: Caller) -> None:
-        begun = await caller.call("codex_run", task="[[hang]]", cwd=str(bench.workspace), wait_sec=1)
-        assert begun.data["status"] == "running", begun.text
-        job = begun.data["jobId"]
-        seen = await caller.call("events", job_id=job)
-        while not (seen.data["codex"].get("threadId") and bench.fake.requests):
-            seen = await caller.call("events", job_id=job, afterSeq=seen.data["lastSeq"], wait_sec=5)
+        job, seen = await hung(bench, caller)
         cancelled = await caller.call("cancel", job_id=job)
         assert cancelled.data["status"] == "cancelled", cancelled.text
         codex = cancelled.data["codex"]
@@ -151,11 +158,10 @@ def test_exec_and_review_answer_and_recover_goes_on_in_the_thread(bench: Bench) 
         assert reviewed.data["status"] == "success", reviewed.text
         refused = await caller.call("codex_review", instructions="x", base="main")
         assert refused.error
-        hung = await caller.call("codex_run", task="[[hang]]", cwd=str(bench.workspace), wait_sec=8)
-        assert hung.data["status"] == "running"
-        freed = await caller.call("codex_recover", job_id=hung.data["jobId"], task="[[text:on again]]")
+        job, _ = await hung(bench, caller)
+        freed = await caller.call("codex_recover", job_id=job, task="[[text:on again]]")
         assert (freed.data["status"], freed.data["stdout"]) == ("success", "on again\n"), freed.text
-        old = await caller.call("wait", job_id=hung.data["jobId"])
+        old = await caller.call("wait", job_id=job)
         assert old.data["jobs"][0]["status"] == "cancelled"
         assert freed.data["codex"]["threadId"] == old.data["jobs"][0]["codex"]["threadId"]
 

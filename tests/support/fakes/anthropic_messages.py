@@ -79,6 +79,12 @@ class FakeAnthropic(Service):
                     came = [(seen.verb, seen.text[:80]) for seen in self.requests]
                     raise TimeoutError(f"no request within {timeout} s: {what}; came: {came}")
 
+    def wait_gone(self, verb: str, timeout: float = 60) -> None:
+        """Until the client of such a request has gone away before its end."""
+        with self.changed:
+            if not self.changed.wait_for(lambda: verb in self.gone, timeout):
+                raise TimeoutError(f"no client has left a {verb!r} within {timeout} s; gone: {self.gone}")
+
     def wait_for_text(self, text: str, timeout: float = 60) -> Seen:
         return self.wait_for(lambda seen: text in seen.text, f"with {text!r}", timeout)
 
