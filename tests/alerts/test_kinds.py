@@ -35,7 +35,7 @@ def test_a_stall_its_end_by_output_and_the_end_by_a_limit_are_told(
     jobs: Jobs, alerts: Path, receiver: Receiver, gate: Path
 ) -> None:
     alerts.write_text(rules(receiver.url, "stuck", "recovered", "timeout"))
-    job = jobs.begin("--stall", "1", *STILL, "--", "sh", "-c", f"cat {gate}; sleep 3600")
+    job = jobs.begin(*STILL, "--stall", "1", "--", "sh", "-c", f"cat {gate}; sleep 3600")
     wait_until(lambda: receiver.kinds() == [["stuck"]], "the stall is told")
     gate.write_text("on\n")
     wait_until(lambda: receiver.kinds()[1:2] == [["recovered"]], "that it goes on is told")
@@ -106,7 +106,7 @@ def test_who_sits_at_the_terminal_of_a_job_is_told_there_alone_and_who_has_left_
     desk = Desk(jobs).wait_for_shell()
     try:
         terminal = desk.tmux("display-message", "-p", "#{pane_tty}").strip()
-        desk.run("unhang", "run", "--no-pty", "--stall", "1", *STILL, "--", "sh", "-c", f"cat {gate}; exit 3")
+        desk.run("unhang", "run", "--no-pty", *STILL, "--stall", "1", "--", "sh", "-c", f"cat {gate}; exit 3")
         (row,) = wait_until(lambda: jobs.said("ps"), "it runs")
         job = jobs.handle(row["jobId"])
         stuck = wait_until(lambda: [each for each in job.events() if each["phase"] == "stuck"], "it is stuck")[0]

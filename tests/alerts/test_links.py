@@ -106,7 +106,7 @@ def test_ntfy_gets_buttons_that_act_and_a_job_that_moved_on_refuses_them(
     assert refused.status == 409
     assert f"unhang status {asks.id}" in refused.body.decode()
     assert not asks.ended()
-    stuck = jobs.begin("--stall", "1", *STILL, "--", "sleep", "infinity")
+    stuck = jobs.begin(*STILL, "--stall", "1", "--", "sleep", "infinity")
     wait_until(lambda: len(receiver.requests) == 2, "the stall is told")
     assert pressed(web, published(receiver, 1).actions[0].url).status == 200
     assert stuck.wait().status == "cancelled"

@@ -15,7 +15,7 @@ import pytest
 from tests.support.engine import wait_until
 from tests.support.fleet import Machine, Server
 from tests.support.git_repository import Repository
-from tests.support.jobs import left_of
+from tests.support.jobs import STILL, left_of
 from tests.support.places import SUPPORT
 from tests.support.queues import Worker, changes, check_history, jobs_of, running_on, submit, wait_for
 from unhang.core.fleet import subjects
@@ -23,8 +23,6 @@ from unhang.fleet.connection import connect
 
 pytestmark = pytest.mark.timeout(300)  # many processes, each of which has to start
 Make = Callable[[str, str], Machine]
-# never ends by itself, however slow the machine is
-LONG = ("--idle", "off", "--hard", "1h")
 # for what begins processes on another machine, one after the other
 PATIENT = 200
 STAND_IN = SUPPORT / "acp_agents" / "standin.py"
@@ -81,7 +79,9 @@ def test_a_job_runs_in_a_checkout_and_its_patch_is_had_by_one_command(
     assert (maker["labels"]["patch-of"], maker["status"]) == (job.id, "success")
     assert maker["command"].startswith("git diff")
     # half of a job is kept, too: this one is cancelled
-    half = submit(viewer, "q", "--checkout", where, *LONG, "--", "sh", "-c", "echo half > half; echo there; sleep 9999")
+    half = submit(
+        viewer, "q", "--checkout", where, *STILL, "--", "sh", "-c", "echo half > half; echo there; sleep 9999"
+    )
     running = running_on(alpha, half)
     wait_until(lambda: b"there" in running.kept(), "it has changed something", 60)
     assert "has not ended" in viewer.refused("queue", "patch", half)
@@ -106,7 +106,7 @@ def test_an_agent_works_in_a_checkout_and_what_has_no_patch_says_why(
     program.write_text(f"#!/bin/sh\necho by the agent > written\nexec {shlex.join([sys.executable, str(STAND_IN)])}\n")
     program.chmod(0o700)
     words = ("agent", "run", "mine", "do it", "--fleet", "q", "--command", str(program), "--checkout", where, "--wait")
-    done = viewer.call(*words, *LONG, "--json", timeout=PATIENT)
+    done = viewer.call(*words, *STILL, "--json", timeout=PATIENT)
     assert done.code == 0, done.err
     agents = json.loads(done.out)
     assert agents["kind"] == "agent"
@@ -139,7 +139,7 @@ def test_a_git_that_hangs_is_ended_with_its_job_and_nothing_of_it_is_left(
         deaf.listen()
         worker = Worker(alpha, "q")
         where = f"git://127.0.0.1:{deaf.getsockname()[1]}/x@main"
-        hung = submit(alpha, "q", "--checkout", where, *LONG, "--", "true")
+        hung = submit(alpha, "q", "--checkout", where, *STILL, "--", "true")
         deaf.settimeout(PATIENT)
         line, _ = deaf.accept()
         line.settimeout(PATIENT)
@@ -153,7 +153,7 @@ def test_a_git_that_hangs_is_ended_with_its_job_and_nothing_of_it_is_left(
     assert "nothing was checked out" in alpha.refused("queue", "patch", hung)
     # a worker that is killed leaves its checkout, and the next one removes it
     runs = submit(
-        alpha, "q", "--checkout", f"{repository.folder}@main", *LONG, "--", "sh", "-c", "echo there; sleep 9999"
+        alpha, "q", "--checkout", f"{repository.folder}@main", *STILL, "--", "sh", "-c", "echo there; sleep 9999"
     )
     running = running_on(alpha, runs)
     wait_until(lambda: b"there" in running.kept(), "it runs", 60)

@@ -27,6 +27,7 @@ from tests.support.fleet_load import SECRET
 from tests.support.jobs import STILL
 from tests.support.places import ROOT
 
+pytestmark = pytest.mark.timeout(300)  # many processes, each of which has to start
 Make = Callable[[str, str], Machine]
 _JOBS, _SESSIONS, _EVENTS, _SECONDS = 8, 4, 60, 6.0
 
@@ -80,7 +81,6 @@ def test_the_leader_is_killed_under_load(servers: list[Server], machine: Make) -
     assert (event["seq"], event["toolInput"]["command"]) == (_EVENTS - 2, f"make {_EVENTS - 3}")
 
 
-@pytest.mark.timeout(300)  # a leader is elected, and the servers believe for 20 s that a machine is there
 def test_a_leader_that_is_cut_off_takes_nothing_and_gives_up_what_it_had_not_stored(
     divided: list[Server], wire: Wire, machine: Make
 ) -> None:

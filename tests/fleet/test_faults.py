@@ -12,12 +12,13 @@ import pytest
 from tests.support.engine import wait_until
 from tests.support.fleet import Following, Machine, Server, caught_up, wait_for_rows
 from tests.support.fleet_faults import AN_HOUR_AHEAD, Wire, bound
+from tests.support.jobs import STILL
 from tests.support.places import ROOT
 from unhang.store.session_log import SessionLog
 
+pytestmark = pytest.mark.timeout(300)  # many processes, each of which has to start
 Make = Callable[[str, str], Machine]
 PATIENCE = 90.0
-_STILL = ("--idle", "off", "--hard", "1h")
 
 
 def record(machine: Machine, jobs: int, events: int) -> None:
@@ -30,12 +31,11 @@ def state_of(viewer: Machine, name: str) -> str:
     return str({each["machine"]: each["state"] for each in viewer.said("fleet", "machines")}[name])
 
 
-@pytest.mark.timeout(300)  # the server believes for 20 s that a machine is there
 def test_a_machine_that_is_cut_off_is_offline_and_loses_nothing(wire: Wire, machine: Make, tmp_path: Path) -> None:
     server = Server(tmp_path, "n0", host=wire.host).start().wait()
     try:
         beta, viewer = machine("beta", server.url).join(*wire.inside).joined(), machine("viewer", server.url)
-        job = beta.begin("--stdin", "pipe", *_STILL, "--", "sh", "-c", "read a; exit 3")
+        job = beta.begin("--stdin", "pipe", *STILL, "--", "sh", "-c", "read a; exit 3")
         wait_for_rows(server.url, {job.id: "running"})
         following = Following(viewer, f"{job.id}@beta")
         session = SessionLog("s-1", str(beta.home))
@@ -87,7 +87,7 @@ def test_a_machine_whose_clock_is_an_hour_ahead_is_judged_by_the_servers(server:
         return beta.popen_program(sys.executable, "-c", AN_HOUR_AHEAD, *words)
 
     publisher = ahead("fleet", "join", "--machine", "beta")
-    started = beta.finish(ahead("start", "--stdin", "pipe", "--name", "web", *_STILL, "--", "cat"))
+    started = beta.finish(ahead("start", "--stdin", "pipe", "--name", "web", *STILL, "--", "cat"))
     assert started.code == 0, started.err
     (job,) = (beta.handle(each) for each in beta.logs())
     wait_for_rows(server.url, {job.id: "running"})
@@ -105,7 +105,7 @@ def test_a_machine_whose_clock_is_an_hour_ahead_is_judged_by_the_servers(server:
 
 def test_a_viewer_that_is_killed_ends_what_it_had_asked_for(server: Server, machine: Make) -> None:
     beta, viewer = machine("beta", server.url).join().joined(), machine("viewer", server.url)
-    job = beta.begin("--stdin", "pipe", *_STILL, "--", "sh", "-c", "while read a; do echo $a; done")
+    job = beta.begin("--stdin", "pipe", *STILL, "--", "sh", "-c", "while read a; do echo $a; done")
     wait_for_rows(server.url, {job.id: "running"})
     assert beta.publisher is not None
     children = Path(f"/proc/{beta.publisher.pid}/task/{beta.publisher.pid}/children")

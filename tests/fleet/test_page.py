@@ -11,6 +11,7 @@ from textual.pilot import Pilot
 
 from tests.support.engine import wait_until
 from tests.support.fleet import Machine, Server
+from tests.support.jobs import STILL
 from tests.support.queues import Worker, running_on, states, submit, wait_for
 from tests.support.streams import SESSIONS, put_sessions
 from tests.support.web.server import WebServer
@@ -24,8 +25,6 @@ Make = Callable[[str, str], Machine]
 # What moves on by itself between two looks (the usual time of a command also when others of it end), and what is told
 # of a job of another machine only.
 _MOVING = ("usualMs", "usage", "ports", "spark", "bytes", "lastActivityAt", "clocks", "seq", "id", "machine")
-# Nothing is said of it by itself, however long it takes.
-_STILL = ("--idle", "off", "--stall", "30m", "--hard", "1h")
 PATIENCE = 60.0
 
 
@@ -89,10 +88,10 @@ def test_every_surface_says_the_same_of_local_and_fleet_jobs(
 ) -> None:
     alpha, beta = (machine(name, server.url).join().joined() for name in ("alpha", "beta"))
     made = {
-        "near": alpha.begin("--name", "near", *_STILL, "--", "sleep", "1000"),
-        "far": beta.begin("--name", "far", *_STILL, "--", "sleep", "1000"),
+        "near": alpha.begin("--name", "near", *STILL, "--", "sleep", "1000"),
+        "far": beta.begin("--name", "far", *STILL, "--", "sleep", "1000"),
         "asks": beta.begin(
-            "--name", "asks", *_STILL, "--stdin", "pipe", "--", "sh", "-c", 'printf "Name? "; read x; echo "<$x>"'
+            "--name", "asks", *STILL, "--stdin", "pipe", "--", "sh", "-c", 'printf "Name? "; read x; echo "<$x>"'
         ),
         "well": alpha.begin("--name", "well", "--", "true"),
         "badly": beta.begin("--name", "badly", "--label", "k=v", "--", "sh", "-c", "echo out; exit 3"),
@@ -167,7 +166,7 @@ def test_every_surface_says_the_same_of_local_and_fleet_jobs(
     assert made["far"].wait().status == "cancelled"
     wait_until(lambda: entries(web)[ids["far"]]["status"] == "cancelled", "the page has heard of it", PATIENCE)
     # a machine that is gone: what ran is unknown, what ended has ended
-    last = beta.begin("--name", "last", *_STILL, "--", "sleep", "1000")
+    last = beta.begin("--name", "last", *STILL, "--", "sleep", "1000")
     wait_until(lambda: f"{last.id}@beta" in entries(web), "it is shown", PATIENCE)
     assert beta.stop_publisher() == 0
     wait_until(lambda: entries(web)[f"{last.id}@beta"]["status"] == "unknown", "it is unknown", PATIENCE)
@@ -258,8 +257,8 @@ def test_a_job_that_waits_in_a_queue_is_on_the_page_and_the_screen_with_its_plac
     server: Server, machine: Make, serve: Callable[[Machine], WebServer]
 ) -> None:
     alpha = machine("alpha", server.url).join().joined()
-    first = submit(alpha, "q", "--name", "first", "--need", "gpu", *_STILL, "--", "true")
-    second = submit(alpha, "q", "--name", "second", *_STILL, "--", "true")
+    first = submit(alpha, "q", "--name", "first", "--need", "gpu", *STILL, "--", "true")
+    second = submit(alpha, "q", "--name", "second", *STILL, "--", "true")
     ids = [f"{job}@queue.q" for job in (first, second)]
     web = serve(alpha)
     wait_until(lambda: set(ids) <= set(entries(web)), "they are on the page", PATIENCE)
@@ -286,7 +285,7 @@ def test_a_job_that_waits_in_a_queue_is_on_the_page_and_the_screen_with_its_plac
     wait_for(server.url, {second: "success"})
     wait_until(lambda: not set(ids) & set(entries(web)), "they wait no more", PATIENCE)
     # what a dead worker has left is taken out, too, when the worker is known to be dead: no other runs it again
-    lost = submit(alpha, "q", "--on-lost", "retry", "--hold", "1h", *_STILL, "--", "sleep", "1000")
+    lost = submit(alpha, "q", "--on-lost", "retry", "--hold", "1h", *STILL, "--", "sleep", "1000")
     wait_for(server.url, {lost: "running"})
     running_on(alpha, lost)
     worker.kill()

@@ -26,6 +26,7 @@ from unhang.fleet.command_client import ask
 from unhang.fleet.command_server import MOST_AT_ONCE
 from unhang.fleet.connection import connect
 
+pytestmark = pytest.mark.timeout(300)  # many processes, each of which has to start
 Make = Callable[[str, str], Machine]
 
 

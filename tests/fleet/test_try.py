@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
+
 from tests.support.engine import wait_until
 from tests.support.fleet import Machine
 
+pytestmark = pytest.mark.timeout(300)  # many processes, each of which has to start
 Make = Callable[[str, str], Machine]
 
 

@@ -112,6 +112,7 @@ def test_each_user_can_do_what_it_is_for_and_no_more(fleet: Fleet, machine: Make
     assert [event["phase"] for event in viewer.lines("watch", "events", "s-1@beta", "--json")] == ["hung"]
     # a viewer sees everything, output too, and changes nothing
     assert [row["jobId"] for row in viewer.said("ps", "--fleet")] == [job.id]
+    wait_until(lambda: job.kept() == b"up\n", "it has begun")
     assert viewer.call("logs", "web@beta").out == b"up\n"
     assert viewer.said("status", "web@beta")["status"] == "running"
     for words in (("cancel", "web@beta"), ("send", "web@beta", "no"), ("extend", "web@beta", "--hard", "1h")):

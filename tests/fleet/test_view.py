@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import nats
+import pytest
 
 from tests.support.engine import wait_until
 from tests.support.fleet import PATIENCE, Following, Machine, Server, caught_up, published, wait_for_rows
@@ -17,6 +18,7 @@ from tests.support.jobs import STILL
 from tests.support.queues import Worker
 from unhang.fleet.connection import Heard
 
+pytestmark = pytest.mark.timeout(300)  # many processes, each of which has to start
 Make = Callable[[str, str], Machine]
 # Of a running job these move on from one look to the next.
 _MOVING = ("endsInMs", "why", "ports")
@@ -58,6 +60,7 @@ def test_every_command_shows_what_the_machine_itself_shows(server: Server, machi
             assert there == here, words
     found = viewer.said("status", "--fleet", "web")
     assert (found["jobId"], found["status"], found["name"]) == (running.id, "running", "web")
+    wait_until(lambda: running.kept() == b"up\n", "it has begun")
     assert viewer.call("logs", "--tail", "1", "web@beta").out == b"up\n"
     # on its own machine the name of the machine means its own files
     assert beta.said("status", "web@beta")["jobId"] == running.id
@@ -175,7 +178,7 @@ def test_of_an_offline_machine_what_runs_is_unknown_and_what_ended_has_ended(ser
     wait_for_rows(server.url, wanted)
     assert beta.call("fleet", "leave").code == 0
     assert beta.publisher is not None
-    assert beta.publisher.wait(20) == 0
+    assert beta.publisher.wait(PATIENCE) == 0
     assert states(viewer) == {ended.id: "error", running.id: "unknown"}
     (found,) = viewer.said("fleet", "machines")
     assert (found["machine"], found["state"]) == ("beta", "offline")

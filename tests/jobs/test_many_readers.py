@@ -6,7 +6,7 @@ import json
 import threading
 
 from tests.support.jobs import STILL, Jobs, actor, check_log
-from unhang.testing.liveness import PATIENCE, RollCall
+from unhang.testing.liveness import RollCall
 
 
 def test_eight_followers_and_an_extend_a_send_and_a_cancel_at_once_all_see_the_same_sequence(
@@ -52,7 +52,7 @@ def test_many_threads_ask_one_keeper_and_every_one_is_answered(jobs: Jobs, roll:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(PATIENCE)
+        thread.join()  # each of these requests is synced to a disk that others use, too
     assert problems == []
     roll.wait_for("print 11", 5)
     job.send("exit 0\n")
@@ -60,7 +60,7 @@ def test_many_threads_ask_one_keeper_and_every_one_is_answered(jobs: Jobs, roll:
     events = check_log(job.place)
     assert sum(event["phase"] == "extended" for event in events) == 60
     assert sorted(job.output().data.split()) == sorted(str(n).encode() for n in range(12) for _ in range(5))
-    assert job.result().limits["hardMs"]["value"] == 160_000
+    assert job.result().limits["hardMs"]["value"] == 3_660_000
 
 
 def test_several_cancels_at_once_are_one_end(jobs: Jobs, roll: RollCall) -> None:

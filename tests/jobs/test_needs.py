@@ -87,7 +87,7 @@ def test_a_limit_that_was_written_down_holds_while_a_question_is_open(jobs: Jobs
 
 def _stalled(jobs: Jobs, name: str, time: str) -> tuple[Job, str]:
     """A job that sleeps, once its stall is announced and explained, and how."""
-    job = jobs.begin("--stall", "2", *STILL, "--name", name, "--", "sleep", time)
+    job = jobs.begin(*STILL, "--stall", "2", "--name", name, "--", "sleep", time)
     stall = next(event for event in job.watch() if event["phase"] == "stuck")
     return job, str(stall["diagnosis"]["state"])
 

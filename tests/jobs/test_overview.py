@@ -112,7 +112,7 @@ def test_a_job_is_seen_from_its_start_to_its_end(jobs: Jobs) -> None:
         until(overview, lambda entries: entries[job.id]["bytes"]["stdout"] == 9, "its answer")
         assert overview.revision > before
         job.extend(hard="1h")
-        until(overview, lambda entries: entries[job.id]["clocks"][0]["limitMs"] == 3_700_000, "the longer limit")
+        until(overview, lambda entries: entries[job.id]["clocks"][0]["limitMs"] == 7_200_000, "the longer limit")
         job.cancel()
         ended = until(
             overview, lambda entries: entries[job.id] if entries[job.id]["endedAt"] is not None else None, "its end"

@@ -59,7 +59,7 @@ def test_it_tells_of_the_sessions_own_background_jobs_once_and_leaves_with_the_s
     assert f"job {early.id}" in said
     assert "finished with 3" in said
     assert 'Its last lines: "Name? no such name: Ada"' in said
-    stuck = jobs.begin("--stall", "4", *STILL, "--name", "nap", "--", "sleep", "infinity")
+    stuck = jobs.begin(*STILL, "--stall", "4", "--name", "nap", "--", "sleep", "infinity")
     said = next(lines).decode()
     assert f'job {stuck.id} ("nap") is stuck: ' in said
     stall = next(event for event in stuck.events() if event["phase"] == "stuck")

@@ -19,8 +19,9 @@ from unhang.testing.liveness import Process, RollCall
 
 __all__ = ["STILL", "Done", "Jobs", "actor", "check_log", "deserted", "keeper_of", "left_of", "over", "wait_until"]
 
-# never ends by itself: what ends it is what is tested
-STILL = ("--idle", "off", "--hard", "100")
+# Never ends by itself, and nothing is said of it by itself, however slow the machine is: what happens to it is what is
+# tested.
+STILL = ("--idle", "off", "--stall", "30m", "--hard", "1h")
 
 
 def keeper_of(place: JobDir) -> tuple[Process, Process]:
