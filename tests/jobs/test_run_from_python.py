@@ -17,7 +17,7 @@ import pytest
 
 import unhang
 from tests.support.fork_servers import fork_servers
-from tests.support.jobs import Jobs, actor
+from tests.support.jobs import Jobs, actor, deserted
 from unhang.procs import command_line
 from unhang.store import reader
 from unhang.testing.liveness import Process, RollCall
@@ -53,7 +53,7 @@ def test_a_command_that_fails_raises_failed_with_its_result() -> None:
 def test_a_command_that_hangs_raises_timed_out(idle: Any, roll: RollCall) -> None:
     result = unhang.run(actor("ignore_term", roll.path), idle=idle, grace=0.1)
     assert (result.status, result.timeout_reason, result.shell_code) == ("timeout", "no_output_timeout", 124)
-    assert roll.is_empty()
+    assert deserted(roll)  # on a starved machine it may have been ended before it could call
     with pytest.raises(unhang.TimedOut) as raised:
         result.check()
     assert raised.value.exit_code == 124

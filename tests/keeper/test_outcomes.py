@@ -9,6 +9,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 from tests.support.engine import Engine, actor, wait_until
+from unhang.core import values
 from unhang.jobs import control_client
 from unhang.procs import identity
 from unhang.testing.liveness import Process, RollCall
@@ -109,10 +110,12 @@ def test_a_process_that_exits_at_the_very_deadline_has_not_timed_out(engine: Eng
     # a shell is there at once
     limits = ("--hard", "5", "--warn", "0", "--idle", "off")
     running = engine.start("--json", *limits, "--", "sh", "-c", "read line; exit 7", stdin=subprocess.PIPE)
-    leader = Process(engine.wait_for_event("job/started")["pid"], "leader")
+    started = engine.wait_for_event("job/started")
+    leader = Process(started["pid"], "leader")
     keeper = engine.keeper()
     stop(keeper)
-    time.sleep(5.1)  # the deadline passes
+    passes = (values.moment(started["ts"]) or 0.0) + 5.1  # the deadline, and not the patience of its guard
+    time.sleep(max(0.0, passes - time.time()))
     say(running, "exit")
     assert leader.wait_gone()
     keeper.send(signal.SIGCONT)
@@ -159,9 +162,10 @@ def test_a_keeper_that_is_stopped_at_any_moment_kills_nothing(engines: list[Engi
             for i in range(2):
                 say(running, f"print {i}")
                 roll.wait_for(f"print {i}")
-                time.sleep(random.choice([0.0, 0.2, 1.0, 2.0]) + random.uniform(0, 0.03))
+                silent = random.choice([0.0, 0.2, 1.0, 2.0]) + random.uniform(0, 0.03)
+                time.sleep(silent)
                 keeper.send(signal.SIGSTOP)
-                time.sleep(4.1)
+                time.sleep(4.5 - silent)  # past the limit, and long before its guard would act in its place
                 keeper.send(signal.SIGCONT)
             return str(engine.finish(running).result["status"])
 

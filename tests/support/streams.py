@@ -20,8 +20,9 @@ DIAGNOSIS = {"state": "hung", "cause": "network", "reason": "waits for 10.0.0.7:
 _ASLEEP = {
     "state": "alive",
     "cause": "timer",
-    "reason": "sleep [4] sleeps, wakes by itself in 10m",
-    "evidence": {"pid": 4, "endsInMs": 600_000},
+    # a second later it is said to be 3d 5h, and for an hour: a test may take its time to look at every surface
+    "reason": "sleep [4] sleeps, wakes by itself in 3d 6h",
+    "evidence": {"pid": 4, "endsInMs": 280_800_000},
     "processes": [],
 }
 DAYS = 2 * 86400.0

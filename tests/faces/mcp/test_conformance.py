@@ -14,6 +14,7 @@ import pytest
 from tests.support import programs
 from tests.support.engine import Engine, read_line
 from tests.support.places import ROOT
+from unhang.testing.liveness import PATIENCE
 
 HERE = Path(__file__).resolve().parent / "conformance"
 RUNS = {
@@ -42,7 +43,7 @@ def url(tmp_path: Path) -> Iterator[str]:
         yield read_line(server.stdout.fileno()).decode().strip()
     finally:
         server.terminate()
-        server.wait(10)
+        server.wait(PATIENCE)
         server.stdout.close()
         for place in engine.jobs():
             from unhang.jobs.handle import Job

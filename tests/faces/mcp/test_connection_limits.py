@@ -129,7 +129,7 @@ def test_a_connection_that_shows_no_token_is_closed_after_a_while_whatever_it_do
             assert await _is_closed(reader)
         assert await _is_served(client), "it is in, and stays"
 
-    _play(ConnectionLimits(), 0.5, work)
+    _play(ConnectionLimits(), 3.0, work)  # long enough for all four to have come and asked
 
 
 def test_one_stranger_too_many_closes_the_oldest_and_never_a_client() -> None:

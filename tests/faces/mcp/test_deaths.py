@@ -106,7 +106,7 @@ def test_a_lease_that_is_stopped_or_killed_is_replaced_before_the_server_dies(
 def test_a_signal_ends_the_server_and_its_foreground_job(servers: Servers, roll: RollCall, number: int) -> None:
     raw = begin(servers, roll)
     raw.process.send_signal(number)
-    raw.process.wait(10)
+    raw.process.wait(PATIENCE)
     assert roll.wait_empty()
     outcome_of(servers)
 

@@ -19,7 +19,7 @@ from mcp.shared._httpx_utils import create_mcp_http_client
 from tests.support.engine import Engine, actor, read_line, wait_until
 from tests.support.mcp.harness import Caller, Servers, connect
 from tests.support.mcp.raw import INITIALIZE, call
-from unhang.testing.liveness import RollCall
+from unhang.testing.liveness import PATIENCE, RollCall
 
 ACCEPT = "application/json, text/event-stream"
 
@@ -70,7 +70,7 @@ def site(servers: Servers, engine: Engine) -> Iterator[Site]:
     path = engine.home / "mcp-token"
     yield Site(int(url.split(":")[2].split("/")[0]), path.read_text().strip(), str(path))
     process.terminate()
-    assert process.wait(10) is not None
+    assert process.wait(PATIENCE) is not None
 
 
 def test_a_request_needs_the_token_a_known_host_and_no_foreign_origin(site: Site) -> None:

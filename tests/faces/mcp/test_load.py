@@ -8,7 +8,7 @@ from typing import Any
 
 import anyio
 
-from tests.support.mcp.harness import Caller, Reply, Servers
+from tests.support.mcp.harness import PATIENCE, Caller, Reply, Servers
 from tests.support.mcp.raw import Raw, call
 
 
@@ -75,7 +75,7 @@ def test_invalid_messages_are_answered_with_errors_and_the_server_goes_on(server
     assert raw.answer(43)["result"]["structuredContent"]["stdout"] == "alive\n"
     assert raw.process.stdin is not None
     raw.process.stdin.close()
-    assert raw.process.wait(10) == 0
+    assert raw.process.wait(PATIENCE) == 0
 
 
 def test_control_characters_of_the_output_are_not_in_the_text(servers: Servers) -> None:

@@ -166,9 +166,10 @@ def test_it_runs_in_a_real_terminal_and_leaves_it_as_it_was(jobs: Jobs, tmp_path
             wait_until(lambda: "deep-sleep" in tmux("capture-pane", "-p"), "it is drawn again")
             assert tmux("display-message", "-p", "#{alternate_on}").strip() == "1"
             tmux("send-keys", "q")
-            wait_until(done.exists, "it has left")
+            wait_until(lambda: done.exists() and done.read_text(), "it has left")
             assert done.read_text().strip() == "0"
-            assert tmux("display-message", "-p", "#{alternate_on}").strip() == "0"
+            # what it has said to the terminal may still be on its way to tmux
+            wait_until(lambda: tmux("display-message", "-p", "#{alternate_on}").strip() == "0", "the screen is back")
         finally:
             with contextlib.suppress(subprocess.CalledProcessError):
                 tmux("kill-server")
