@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import sys
@@ -23,6 +24,7 @@ from unhang.errors import UsageError
 from unhang.faces.cli.command_module import load
 from unhang.faces.cli.parser import parser_of
 from unhang.faces.cli.queued_job import job_and_task
+from unhang.fleet import note
 from unhang.fleet.queues import Mirror
 
 pytestmark = pytest.mark.timeout(300)  # many processes, each of which has to start
@@ -146,6 +148,9 @@ def test_a_machine_that_takes_jobs_stays_in_the_fleet_and_nothing_is_claimed_of_
     worker = Worker(alpha, "q")
     assert "--drain" in alpha.refused("fleet", "leave")
     assert alpha.stop_publisher() == 0
+    held = note.take_place(str(alpha.home))  # for as long as this test looks, its worker starts no other publisher
+    assert held is not None
+    note.sign(held)
     sent = submit(viewer, "q", *STILL, "--", "sleep", "1000")
     place = running_on(alpha, sent).id
     wait_until(lambda: viewer.said("status", "--fleet", sent)["jobId"] == place, "its worker has said what it is")
@@ -156,6 +161,9 @@ def test_a_machine_that_takes_jobs_stays_in_the_fleet_and_nothing_is_claimed_of_
     assert (b"offline" in said_in_text, b"limits" in said_in_text) == (True, False)
     (row,) = viewer.said("ps", "--fleet")
     assert (row["jobId"], row["status"], row["machine"]) == (sent, "unknown", "alpha")
+
+    note.leave(held)
+    os.close(held)
 
     def listed() -> list[tuple[str, str]]:
         return [(row["jobId"], row["status"]) for row in viewer.said("ps", "--fleet")]

@@ -145,6 +145,8 @@ def living(said: dict[str, Any] | None) -> int | None:
 
 def holder(home: str) -> int | None:
     """Return the pid of the publisher that runs; None if none does."""
+    if publisher(home) is None:
+        return None  # and the place is left alone: one that begins just now finds it free
     fd = take_place(home)
     if fd is not None:
         os.close(fd)
@@ -153,7 +155,7 @@ def holder(home: str) -> int | None:
 
 
 def publisher(home: str) -> int | None:
-    """Return what `holder` returns, and leave the place alone: one that begins just now finds it free."""
+    """Return what `holder` returns, and leave the place alone, also where a process that has left it still ends."""
     return living(files.read_json(f"{home}/{FOLDER}/{PUBLISHER}"))
 
 
