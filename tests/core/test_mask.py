@@ -219,3 +219,12 @@ def test_a_long_text_takes_no_long_time(text: str) -> None:
     began = time.process_time()
     mask.line(text + "password")
     assert time.process_time() - began < 10
+
+
+@pytest.mark.parametrize("count", [9, 2000])
+@pytest.mark.parametrize("piece", ['"name":"value",', '"value"', "'\"", "\"x'", "a'b\"c"])
+def test_a_word_with_many_quotation_marks_takes_no_long_time(piece: str, count: int) -> None:
+    began = time.process_time()
+    mask.arguments(["curl", "-d", piece * count + " password"])
+    mask.arguments(["curl", "-d", "{" + piece * count + "} token x"])
+    assert time.process_time() - began < 4

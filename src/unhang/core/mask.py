@@ -237,10 +237,19 @@ def _word(word: str, bare: str, programs: set[str], depth: int) -> str:
         inner = word[1:-1] if quote else word
         if quote and quote not in inner:
             return quote + line(inner, depth=depth + 1) + quote
-        if _compiled("words").fullmatch(word):  # quoted parts with what touches them: 'a b'; or ('a b')
+        if _is_one_word(word):  # quoted parts with what touches them: 'a b'; or ('a b')
             return _compiled("quoted").sub(lambda part: _quoted(part.group(), depth + 1), word)
         return line(word, depth=depth + 1)
     return word
+
+
+def _is_one_word(text: str) -> bool:
+    """Whether no blank in it stands outside of quotation marks, read from the left.
+
+    To ask for a full match would try each quotation mark as the beginning and as the end of a part.
+    """
+    first = _compiled("words").match(text)
+    return first is not None and first.end() == len(text)
 
 
 def _quoted(part: str, depth: int) -> str:
