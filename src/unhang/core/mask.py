@@ -196,9 +196,10 @@ def _wants(bare: str, programs: set[str]) -> str:
     """What the word behind this one is: "secret", "user" (with a password), "cookies", "line" (of a shell) or ""."""
     if programs & _SHELLS and bare.startswith("-") and bare.endswith("c") and len(bare) <= 4:
         return "line"
-    if any(bare in _USER[name] for name in programs & _USER.keys()):
+    last = f"-{bare[-1:]}" if bare[:1] == "-" and bare[1:].isalpha() else bare  # -sSu me:…
+    if any({bare, last}.intersection(_USER[name]) for name in programs & _USER.keys()):
         return "user"
-    if any(bare in _COOKIES[name] for name in programs & _COOKIES.keys()):
+    if any({bare, last}.intersection(_COOKIES[name]) for name in programs & _COOKIES.keys()):
         return "cookies"
     if any(bare == _NEXT[name] for name in programs & _NEXT.keys()):
         return "secret"
@@ -225,9 +226,9 @@ def _word(word: str, bare: str, programs: set[str], depth: int) -> str:
             if glued and colon and password and user.strip("="):
                 return f"{option}{user}:{MASK}"
     for program in programs & _COOKIES.keys():
-        option = f"{_COOKIES[program][1]}="
-        if bare.startswith(option) and "=" in bare.removeprefix(option):
-            return option + MASK
+        for option in (_COOKIES[program][0], f"{_COOKIES[program][1]}="):  # -ba=… and --cookie=a=…
+            if bare.startswith(option) and "=" in bare.removeprefix(option):
+                return option + MASK
     for program in programs & _GLUED.keys():
         option = _GLUED[program]
         if bare.startswith(option) and len(bare) > len(option) and not bare.startswith("--"):
@@ -314,7 +315,7 @@ _PATTERNS = {
     # a text of its own, such as a quoted word: all behind the name is the value, blanks included
     "whole header": rf"(?i)^(\s*(?:(?:proxy-)?authorization\s*:\s*(?:{_HOW}+)?|(?:set-)?cookie\s*:\s*))\S.*",
     "signature": r"(?i)([?&](?:sig|signature|x-(?:amz|goog)-(?:signature|security-token))=)[^\s&\"'…]+",
-    "private key": r"(-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----)(?!\*)[\s\S]*?(?=-----END|\Z)",
+    "private key": r"(-----BEGIN [A-Z ]{0,30}PRIVATE KEY(?: BLOCK)?-----)(?!\*)[\s\S]*?(?=-----END|\Z)",
     "header": rf"(?i)(\b(?:proxy-)?authorization[\"']?\s*[:=]\s*[\"']?(?:{_HOW}+)?|\b(?:set-)?cookie\s*:\s*"
     rf"|(?<![\w-])pass:)(?!\*|{_HOW})[^\s\"']+",
     "named header": r"(?<![\w-])(?P<name>[A-Za-z][A-Za-z0-9]*(?:-[A-Za-z0-9]+)+)\s*:\s*(?P<value>[^\s\"']+)",
