@@ -134,7 +134,9 @@ def keep(launch: Launch, ready: Ready) -> None:
     try:
         end = job.run()
     except SpawnError as error:
-        end = outcome.spawn_failed(str(error), error.exit_code)
+        from unhang.core import mask  # few commands cannot be started
+
+        end = outcome.spawn_failed(mask.line(str(error), mask.secrets_in(str(error), launch.env)), error.exit_code)
     job.heartbeats.close()
     journal.record_last(ev.exited(end.phase, end.message, end.fields | {"keeperCpuMs": _own_cpu()}))
     if not spec.foreground:

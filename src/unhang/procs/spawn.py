@@ -84,7 +84,7 @@ def _shell_hint(name: str) -> str:
     if name in _WORDS_OF_SHELLS:
         return f" (a word of the shell needs --shell: --shell '{name} …')"
     variable, equals, _ = name.partition("=")
-    return f" (a variable needs --env: --env {quote(name)})" if equals and variable.isidentifier() else ""
+    return f" (a variable needs --env: --env {quote(name)} …)" if equals and variable.isidentifier() else ""
 
 
 def enter(cwd: str) -> None:

@@ -187,6 +187,16 @@ def test_what_only_a_shell_understands_says_what_it_needs(jobs: Jobs, words: tup
     assert len(done.err.splitlines()) == 1
 
 
+def test_a_secret_where_the_command_should_stand_is_neither_shown_nor_in_the_events(jobs: Jobs) -> None:
+    done = jobs.run("--env", "OTHER_TOKEN=swordfish1", "--", "API_TOKEN=hunter2hunter2", "x")
+    assert done.code == 127
+    assert done.err.endswith(b"--env API_TOKEN=*** \xe2\x80\xa6)\n")
+    assert jobs.run("--env", "OTHER_TOKEN=swordfish1", "--", "swordfish1").code == 127
+    logs = [path.read_text() for path in jobs.home.glob("jobs/*/events.ndjson")]
+    assert len(logs) == 2
+    assert not any(secret in log for log in logs for secret in ("hunter2", "swordfish1"))
+
+
 @pytest.mark.parametrize("width", [40, 80])
 @pytest.mark.parametrize(
     "words", [[], *([name] for name in COMMANDS), ["policy", "explain"], ["mcp", "install"], ["acp", "install"]]
