@@ -52,6 +52,18 @@ def test_what_the_agent_may_write_to_its_tool_is_no_proof_of_a_hang(fd: int) -> 
         assert "node [7]" in over_socket.reason
 
 
+@pytest.mark.parametrize(("name", "state"), [("codex", "unsure"), ("node", "hung")])
+@pytest.mark.parametrize("call", ["read", "pselect6"])
+def test_a_prompt_at_a_terminal_where_the_agents_model_types_is_no_proof_of_a_hang(
+    name: str, state: str, call: str
+) -> None:
+    """Codex's model starts a Python, thinks, and types into it (`write_stdin`). No model types at Gemini's."""
+    asks = tool(thread(9, call, reads=(0,)), fds={0: "/dev/pts/5", 1: "/dev/pts/5"}, tty=136 << 8 | 5)
+    made = agent(fds={4: "/dev/ptmx"})._replace(comm=name)
+    found = of_tool(made, asks, masters={"/dev/pts/5": (7,)})
+    assert (found.state, found.cause) == (state, "input")
+
+
 def test_memory_that_the_agent_shares_with_its_tool_is_no_proof_either() -> None:
     waits = tool(thread(9, "futex", futex=16, shared=True, common="8:1 5"))
     alone = of_tool(waits, commons={"8:1 5": Common(inside=(9,))})

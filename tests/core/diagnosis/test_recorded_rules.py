@@ -64,6 +64,10 @@ UNRECORDED: dict[str, tuple[str, str]] = {
         "needs a sandbox",
         "test_a_socket_whose_timeout_cannot_be_read_is_not_called_hung",
     ),
+    'Wait("input", text, ends=None, channel=TERMINAL, stranger': (
+        "needs a Codex",
+        "test_a_prompt_at_a_terminal_where_the_agents_model_types_is_no_proof_of_a_hang",
+    ),
     '"is frozen with its control group': ("needs a control group", "test_a_frozen_job_is_thawed_by_another"),
 }
 # Kinds of waits that no recording names where a thread may go on.

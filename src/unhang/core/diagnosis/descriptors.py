@@ -97,6 +97,9 @@ def _one(view: SampleView, process: ProcessSample, thread: Thread, fd: int, writ
         if not own_terminal(view, process, target):
             text = f"waits for a process outside of the job to write to the terminal {target}"
             return Wait("other", text, ends=None, stranger=True)
+        if others := process.strangers.get(fd):
+            text = f"waits for input on its terminal, at which {strangers(others)} may type"
+            return Wait("input", text, ends=None, channel=TERMINAL, stranger=True)
         return Wait("input", "waits for input on its terminal", ends=_patience(view, target, thread), channel=TERMINAL)
     if target in view.sample.pipes:
         return _pipe(view, process, fd, target, writing, single)

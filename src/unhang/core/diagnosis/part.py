@@ -10,6 +10,9 @@ from unhang.core.diagnosis.rules import diagnose
 from unhang.core.diagnosis.samples import Common, FullSample, Pipe, ProcessSample
 from unhang.core.diagnosis.verdict import Diagnosis
 
+# Their models type at the terminals of their commands: a prompt there is a question to the model, which may think.
+TYPISTS = frozenset({"codex"})
+
 
 def diagnose_part(before: FullSample, after: FullSample, since: float) -> Diagnosis | None:
     """Return the diagnosis of what was started after a moment of the clock of this boot; None: nothing was."""
@@ -36,17 +39,20 @@ def begun_since(sample: FullSample, since: float) -> FullSample:
 def _with_strangers(
     begun: dict[int, ProcessSample], older: dict[int, ProcessSample], sample: FullSample
 ) -> dict[int, ProcessSample]:
-    """The processes, each with the older ones that hold the other end of one of its sockets."""
+    """The processes, each with the older ones that hold the other end of one of its sockets, or of its terminal."""
     holders: dict[str, list[tuple[int, str]]] = {}
+    ends = {link: socket.peer for link, socket in sample.sockets.items()}
+    for path, pids in sample.masters.items():
+        holders[path] = [(pid, older[pid].comm) for pid in pids if pid in older and older[pid].comm in TYPISTS]
+        ends[path] = path
     for pid, process in older.items():
         for target in set(process.fds.values()):
             if target.startswith("socket:"):
                 holders.setdefault(target, []).append((pid, process.comm))
     found: dict[int, ProcessSample] = {}
     for pid, process in begun.items():
-        peers = {fd: sample.sockets[link].peer for fd, link in process.fds.items() if link in sample.sockets}
-        theirs = {fd: tuple(holders[peer]) for fd, peer in peers.items() if peer in holders}
-        strangers = {fd: (*process.strangers.get(fd, ()), *others) for fd, others in theirs.items()}
+        theirs = {fd: holders.get(ends.get(link, "")) for fd, link in process.fds.items()}
+        strangers = {fd: (*process.strangers.get(fd, ()), *others) for fd, others in theirs.items() if others}
         found[pid] = process._replace(strangers=process.strangers | strangers) if strangers else process
     return found
 
