@@ -53,11 +53,15 @@ _T = TypeVar("_T")
 
 
 class There(Record):
-    """A job of a machine; `row` as it was published, or as its queue has it; None if nothing of it is known here."""
+    """A job of a machine; `row` as it was published, or as its queue has it; None if nothing of it is known here.
+
+    `queued`: the job of a queue that it was named as.
+    """
 
     machine: str
     job: str
     row: dict[str, Any] | None
+    queued: QueuedJob | None = None
 
     @property
     def called(self) -> str:
@@ -94,6 +98,8 @@ def main(name: str, parser: Parser, args: argparse.Namespace) -> int:
         return with_server(lambda connection: _wait(connection, args), lasting=True)
     if name == "status":
         return with_server(lambda connection: _status(connection, parser, args))
+    if name == "cancel":
+        return with_server(lambda connection: _cancel(connection, parser, args))
     return with_server(lambda connection: _anywhere(connection, name, parser, args))
 
 
@@ -116,16 +122,25 @@ def with_server(
     return with_connection(address, work, lasting=lasting)
 
 
-async def _found(connection: Connection, names: list[str]) -> list[There]:
-    """Return the jobs that are meant; raise NoSuchJob, AmbiguousJob, or NotRunYet for a queued job that has not run."""
+async def _found(connection: Connection, names: list[str], not_run: list[QueuedJob] | None = None) -> list[There]:
+    """Return the jobs that are meant; raise NoSuchJob, AmbiguousJob, or NotRunYet for a queued job that has not run.
+
+    `not_run`: such jobs are added to it instead.
+    """
     rows = await connection.rows()
     queued = await named_in_queues(connection, [name for name in names if split_name(name) is None])
     found = []
     for name in names:
-        known = None
-        if name in queued:
-            where = await ran_as(connection, queued[name])
-            known = row_of_taken(queued[name], where[1])
+        known, of_queue = None, queued.get(name)
+        if of_queue is not None:
+            try:
+                where = await ran_as(connection, of_queue)
+            except NotRunYet as waiting:
+                if not_run is None:
+                    raise
+                not_run.append(waiting.job)
+                continue
+            known = row_of_taken(of_queue, where[1])
         else:
             job, machine = split_name(name) or (name, None)
             try:
@@ -135,27 +150,40 @@ async def _found(connection: Connection, names: list[str]) -> list[There]:
                 if there is None:
                     raise
                 where = there
-        found.append(There(*where, rows.get(where, known)))
+        found.append(There(*where, rows.get(where, known), of_queue))
     return found
 
 
 async def _anywhere(connection: Connection, name: str, parser: Parser, args: argparse.Namespace) -> int:
     """Run a command where its job runs; a job that waits in a queue runs nowhere."""
     try:
-        code = await _elsewhere(connection, name, parser, args)
-        if name == "cancel" and not code and not args.no_wait:
-            await cancel_in_queues(connection, _named(args))
-        return code
+        jobs = await _found(connection, _named(args))
     except NotRunYet as waiting:
         return await of_waiting(connection, name, args, waiting.job)
+    return await _elsewhere(connection, name, parser, args, jobs)
+
+
+async def _cancel(connection: Connection, parser: Parser, args: argparse.Namespace) -> int:
+    """Cancel jobs where they run or wait, and in their queues, too.
+
+    What the names mean is found out once: until the jobs have ended others may have been submitted by the same names.
+    """
+    waiting: list[QueuedJob] = []
+    jobs = await _found(connection, _named(args), waiting)
+    codes = [await of_waiting(connection, "cancel", args, job) for job in waiting]
+    if not jobs:
+        return max(codes)
+    queued = [job.queued for job in jobs if job.queued is not None]
+    try:
+        codes.append(await _elsewhere(connection, "cancel", parser, args, jobs))
     except Offline:
-        if name != "cancel" or not args.force:
+        if not args.force or len(queued) < len(jobs):
             raise
         # a job of a queue is taken from a machine that is offline: what it says of the job later is refused
-        queued = await named_in_queues(connection, _named(args))
-        if len(queued) < len(_named(args)):
-            raise
-        return max([await of_waiting(connection, name, args, job) for job in queued.values()])
+        return max([*codes, *[await of_waiting(connection, "cancel", args, job) for job in queued]])
+    if not codes[-1] and not args.no_wait:
+        await cancel_in_queues(connection, queued)
+    return max(codes)
 
 
 async def _status(connection: Connection, parser: Parser, args: argparse.Namespace) -> int:
@@ -185,8 +213,9 @@ async def _unpublished(connection: Connection, machine: str, job: str) -> tuple[
 # --- carried out by the machine that owns the job ---------------------------------------------------------------
 
 
-async def _elsewhere(connection: Connection, name: str, parser: Parser, args: argparse.Namespace) -> int:
-    jobs = await _found(connection, _named(args))
+async def _elsewhere(
+    connection: Connection, name: str, parser: Parser, args: argparse.Namespace, jobs: list[There]
+) -> int:
     machines = list(dict.fromkeys(job.machine for job in jobs))
     if name == "logs" and len(machines) > 1:
         raise UsageError("name jobs of one machine; the output of each machine comes from there")

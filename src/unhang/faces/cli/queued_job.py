@@ -29,7 +29,7 @@ from unhang.core.fleet.queue import (
 )
 from unhang.core.fleet.queue_rows import queued_row
 from unhang.core.fleet.rows import LAST
-from unhang.core.fleet.subjects import NAME_RULE, is_machine, split_name
+from unhang.core.fleet.subjects import NAME_RULE, is_machine
 from unhang.core.fleet.task import LARGEST, Task
 from unhang.core.limit_request import LIMIT_NAMES, read_positive
 from unhang.core.sizes import read_size
@@ -55,6 +55,7 @@ from unhang.fleet.end_tasks import end
 from unhang.jobs.request import split_pairs
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from unhang.agents.base.plan import AgentPlan
@@ -283,16 +284,15 @@ async def of_waiting(connection: Connection, name: str, args: argparse.Namespace
     raise NotRunYet(job)
 
 
-async def cancel_in_queues(connection: Connection, names: list[str]) -> None:
+async def cancel_in_queues(connection: Connection, queued: Sequence[QueuedJob]) -> None:
     """Cancel in their queues, too, the jobs that were ended where they ran.
 
     A living worker says by itself how its job has ended. Without one the job would wait for the next, to run again;
     that a worker is dead is known when its last word is not believed any more.
     """
-    queued = await named_in_queues(connection, [name for name in names if split_name(name) is None])
     deadline = time.monotonic() + BELIEVED + _LOOK
-    for job in queued.values():
-        known = job
+    for job in queued:
+        known = await queues.newest(connection, job) or job
         while known.state == RUNNING and time.monotonic() < deadline:
             if known.worker not in [worker.id for worker in await queues.workers(connection)]:
                 break

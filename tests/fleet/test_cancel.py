@@ -1,0 +1,64 @@
+"""`unhang cancel --fleet` ends the jobs that its words meant when it began, each of them, and no other."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+
+from tests.support.fleet import Machine, Server
+from tests.support.queues import states, submit
+from unhang.core.fleet.queue import QueuedJob
+from unhang.core.fleet.requests import Request
+from unhang.faces.cli import fleet
+from unhang.faces.cli.command_module import load
+from unhang.faces.cli.parser import parser_of
+from unhang.fleet import queues
+from unhang.fleet.connection import Connection, connect
+
+Make = Callable[[str, str], Machine]
+_NOW = "2026-01-01T00:00:00.000Z"
+
+
+async def _known(connection: Connection, job: str) -> QueuedJob:
+    return (await queues.everything(connection)).jobs[job]
+
+
+def _taken(url: str, job: str, ran_as: str) -> None:
+    """A worker has taken a job, and has said what it is on its machine."""
+
+    async def take() -> None:
+        connection = await connect(url)
+        try:
+            claimed = (await _known(connection, job)).claimed("beta", "w1").replace(ran_as=ran_as)
+            assert await queues.change(connection, claimed) is not None
+        finally:
+            await connection.close()
+
+    asyncio.run(take())
+
+
+def test_a_job_of_the_same_name_that_is_submitted_meanwhile_is_left_alone_and_one_that_waits_is_cancelled_too(
+    server: Server, machine: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    viewer = machine("viewer", server.url)
+    for name, value in viewer.env.items():
+        if name.startswith("UNHANG_"):
+            monkeypatch.setenv(name, value)
+    runs = submit(viewer, "q", "--name", "build", "--", "true")
+    _taken(server.url, runs, "k3v9x2m4q8")
+    waits = submit(viewer, "q", "--name", "later", "--", "true")
+    later: list[str] = []
+
+    async def ask(connection: Connection, at: str, request: Request, _show: object) -> int:
+        """Its machine ends it, its worker says so; and somebody submits the next."""
+        assert (at, request.do, request.jobs) == ("beta", "cancel", ["k3v9x2m4q8"])
+        assert await queues.change(connection, (await _known(connection, runs)).cancelled(_NOW, "unhang cancel"))
+        later.append(await asyncio.to_thread(submit, viewer, "q", "--name", "build", "--", "true"))
+        return 0
+
+    monkeypatch.setattr(fleet, "ask", ask)
+    parser = parser_of("cancel", load("cancel"), "")
+    assert fleet.main("cancel", parser, parser.parse(["--fleet", "build", "later"])) == 0
+    assert states(server.url) == {runs: "cancelled", waits: "cancelled", later[0]: "queued"}
