@@ -65,8 +65,9 @@ _LAST_WORDS = 5.0
 _UPLOAD = 60.0
 # The longest time between two looks at the words of other workers.
 _WATCH = 5.0
-# For how long its machine is without a publisher before the worker starts one: what ended it may do that at once.
-_UNPUBLISHED = 15.0
+# For how long its machine is without a publisher before the worker starts one: what ended it may do that at once. Where
+# that fails it is tried again ever less often: it costs a process.
+_UNPUBLISHED, _UNPUBLISHED_MOST = 15.0, 300.0
 STOPPED = "unhang worker, which was stopped"
 FENCED = "the fleet, since another worker has it"
 
@@ -250,19 +251,23 @@ class QueueWorker:
 
     async def _stay_in_the_fleet(self, server: Connection) -> None:
         """Have our machine published again when its publisher has ended."""
-        seen, told = clock.monotonic(), False
+        pause, told = _UNPUBLISHED, False
+        due = clock.monotonic() + pause
         while not server.closed:
             await asyncio.sleep(EVERY)
             if await asyncio.to_thread(note.publisher, self._home) is not None:
-                seen, told = clock.monotonic(), False
-            elif clock.monotonic() >= seen + _UNPUBLISHED:
+                pause, told = _UNPUBLISHED, False
+            elif clock.monotonic() < due:
+                continue
+            else:
                 try:
                     await asyncio.to_thread(worker_place.machine_of, self._home, self._address)
                     self._tell("this machine was not published any more: it has joined the fleet again")
-                except UnhangError as error:
+                except (UnhangError, OSError) as error:  # as where no process can be made just now: our jobs go on
                     if not told:
                         self._tell(f"this machine is not published any more, and its jobs are not seen: {error}")
-                    told = True
+                    told, pause = True, min(2 * pause, _UNPUBLISHED_MOST)
+            due = clock.monotonic() + pause
 
     # --- taking jobs ------------------------------------------------------------------------------------------
 
