@@ -54,3 +54,14 @@ def test_a_row_that_did_not_arrive_stays_due(publisher: Publisher) -> None:
     with pytest.raises(ServerAway):
         asyncio.run(publisher._publish_row(Slow(publisher, fails=True), JOB))  # type: ignore[arg-type]
     assert publisher._row_due == {JOB}
+
+
+def test_a_disk_that_takes_no_note_ends_no_publisher(publisher: Publisher) -> None:
+    publisher._wake = asyncio.Event()
+    full = os.open("/dev/full", os.O_WRONLY)
+    try:
+        publisher._place = full
+        publisher._changed(False)
+    finally:
+        os.close(full)
+    assert publisher._wake.is_set()

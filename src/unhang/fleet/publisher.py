@@ -7,6 +7,7 @@ It says that the machine is there, and has the machine's commands answered (`com
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 import time
@@ -111,7 +112,8 @@ class Publisher:
     def _note(self, there: bool) -> None:
         if there == self._is_away:
             self._is_away = not there
-            note.sign(self._place, clock.now() if self._is_away else "")
+            with contextlib.suppress(OSError):  # a full disk: only doctor is told less
+                note.sign(self._place, clock.now() if self._is_away else "")
 
     async def _serve(self, connection: Connection) -> None:
         await self._begin(connection)
