@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from typing import Any
 
 import hypothesis.strategies as st
@@ -91,6 +92,13 @@ def test_what_is_made_readable_has_other_lines_and_the_same_characters(text: str
     plain = plain_text.without_overstrikes(text)
     assert "".join(readable(text).split()) == "".join(plain_text.harmless(plain).split())
     assert "\n".join(map(plain_text.harmless, readable(text).split("\n"))) == readable(text)
+
+
+def test_a_screen_of_nothing_but_blanks_is_read_in_time_that_grows_with_its_length() -> None:
+    blank = "\x1b[H" + " " * 300_000 + "x"
+    before = time.process_time()
+    assert readable(f"{blank}\n   \n\ny").split("\n") == ["", " " * 300_000 + "x", "y"]
+    assert time.process_time() - before < 5
 
 
 @settings(max_examples=300, deadline=None)

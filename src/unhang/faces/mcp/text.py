@@ -26,8 +26,8 @@ _ADVICE = 4
 _FENCE = "--- "
 _CARRIAGE_RETURNS = re.compile(r"\r+\n|\r+(?!\Z)")
 _JUMP = re.compile(r"\x1b\[[0-9;]*[Hf]")
-# A screen is wider than what stands on it.
-_BLANKS = re.compile(r"[ \n]*\n")
+# A screen is wider than what stands on it. Begun only where a run of blanks begins: a long one is read once.
+_BLANKS = re.compile(r"(?<![ \n])[ \n]*\n")
 # What an extension that is offered gives.
 MORE_SEC = 600
 
