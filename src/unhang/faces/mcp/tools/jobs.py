@@ -95,7 +95,7 @@ def register(tools: Toolbox, backend: Backend) -> None:
         eof: Annotated[bool, Arg(description="End of file after it.")] = False,
     ) -> Annotated[ToolResult, RequestResult]:
         job = backend.job(job_id)
-        _refuse_ended(job)
+        await backend.in_thread(_refuse_ended, job)
         if not takes_input(job):
             raise UsageError(
                 "nothing can be sent to this job, its stdin is closed: cancel it, then run it with interactive=true "
@@ -103,11 +103,11 @@ def register(tools: Toolbox, backend: Backend) -> None:
             )
         enter = newline and (bool(text) or not eof)
         data = text.encode("utf-8", "surrogatepass") + (b"\n" if enter else b"")
+        if not (data or eof):
+            raise UsageError("nothing to send: give text, or eof=true, or leave newline out for Enter alone")
         await backend.in_thread(job.send, data, eof=eof)
         typed = "Enter" if data == b"\n" else several(len(data), "byte") if data else ""
         sent = " and ".join(filter(None, (typed, "end of file" if eof else "")))
-        if not sent:
-            raise UsageError("nothing to send: give text, or eof=true, or leave newline out for Enter alone")
         return _done(job, f"sent: {sent}", f'wait(job_id="{job.id}") waits for what it does next')
 
     @with_readable_errors
@@ -119,7 +119,7 @@ def register(tools: Toolbox, backend: Backend) -> None:
         if not (idle_sec or hard_sec):
             raise UsageError("say how much: idle_sec, hard_sec or both")
         job = backend.job(job_id)
-        _refuse_ended(job)
+        await backend.in_thread(_refuse_ended, job)
         more = {"idle": idle_sec, "hard": hard_sec}
         limits = await backend.in_thread(_limits, job)
         for tier, seconds in more.items():
@@ -148,7 +148,7 @@ def register(tools: Toolbox, backend: Backend) -> None:
     @with_readable_errors
     async def diagnose(job_id: JobId) -> Annotated[ToolResult, DiagnoseResult]:
         job = backend.job(job_id)
-        _refuse_ended(job)
+        await backend.in_thread(_refuse_ended, job)
         found = (await backend.in_thread(diagnose_job, job.id)).to_json()
         lines = [f"{found['state']} ({found['cause']}): {quoted(found['reason'])}"]
         for line in found["processes"][:8]:
@@ -181,7 +181,10 @@ def _done(job: Job, message: str, step: str, line: str = "", more: dict[str, Any
 
 
 def _refuse_ended(job: Job) -> None:
-    """Raise UsageError for a job that has ended: how, and where its result is."""
+    """Raise UsageError for a job that has ended: how, and where its result is.
+
+    Of one whose keeper was killed what is left is ended first: no event loop can wait for that.
+    """
     if job.ended():
         raise UsageError(f'job {job.id} has ended: {job.view().ending}; wait(job_id="{job.id}") returns its result')
 
