@@ -183,16 +183,17 @@ def test_a_person_at_the_keyboard_holds_everything_back(place: Place) -> None:
 
 def test_a_warning_is_shown_in_tmux_and_told_to_the_users_command(place: Place) -> None:
     seen = place.standin()
-    told = place.folder / "told"
-    command = f'cat > {shlex.quote(str(told))}.new && echo "$UNHANG_PHASE" >> {told}.new && mv {told}.new {told}'
+    # a file for each phase: the hang is told a second after its warning, and the commands run at once
+    told = place.folder / "told-warning"
+    new = f"{shlex.quote(str(place.folder))}/new-$UNHANG_PHASE"
+    command = f"cat > {new} && mv {new} {shlex.quote(str(place.folder))}/told-$UNHANG_PHASE"
     with person(place):
         watcher = place.watch("--limit", "*=2", "--warn", "1", "--cooldown", "30", "--notify", command)
         seen.hangs()
         watcher.until("warning")
         wait_until(told.exists, "the command was run")
-        first, phase = told.read_text().splitlines()
-        assert json.loads(first)["sessionId"] == seen.session
-        assert phase == "warning"
+        event = json.loads(told.read_text())
+        assert (event["sessionId"], event["phase"]) == (seen.session, "warning")
         line = (
             f"unhang: {seen.session[:8]} in {place.tmux('display-message', '-p', '#{session_name}:#{window_index} ')}"
         )
