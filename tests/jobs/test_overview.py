@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.jobs.test_recordings import placed, recordings
-from tests.support.jobs import STILL, Jobs, keeper_of, wait_until
+from tests.support.jobs import STILL, Jobs, keeper_of, over, wait_until
 from tests.support.streams import put_bad_ends
 from unhang.core.overview import counts
 from unhang.core.values import moment
@@ -23,6 +23,7 @@ from unhang.jobs.end_time import ask_keeper
 from unhang.jobs.overview import Change, Overview, Snapshot, TrackedJob
 from unhang.procs.identity import start_time
 from unhang.procs.linux.usage import usage_below
+from unhang.store import find
 from unhang.store.layout import JobDir
 from unhang.store.session_log import SessionLog
 
@@ -233,6 +234,29 @@ def test_only_the_newest_that_have_ended_are_shown(jobs: Jobs) -> None:
         more = [jobs.begin("--", "true") for _ in range(2)]
         newest = {job.id for job in [*ended[4:], *more]}
         until(overview, lambda entries: set(entries) == newest, "the new ones in the place of the oldest")
+
+
+def test_a_home_is_not_listed_again_for_each_job_that_comes_or_goes(
+    jobs: Jobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = over(jobs.begin("--", "true"))
+    listed: list[str] = []
+    whole = find.all_ids
+    monkeypatch.setattr(find, "all_ids", lambda home: listed.append(home) or whole(home))
+    with Overview(str(jobs.home)) as overview:
+        until(overview, lambda entries: entries[first.id]["endedAt"], "the job of before")
+        begun = len(listed)
+        more = over(jobs.begin("--", "true"))
+        until(overview, lambda entries: more.id in entries and entries[more.id]["endedAt"], "the new job")
+        shutil.rmtree(first.place.path)
+        (jobs.home / "jobs" / "stray").write_text("no job")
+        (jobs.home / "other").touch()
+        until(overview, lambda entries: set(entries) == {more.id}, "the removed one is gone")
+        assert len(listed) == begun
+        shutil.rmtree(jobs.home / "jobs")
+        until(overview, lambda entries: not entries, "all are gone")
+        late = jobs.begin("--", "true")
+        until(overview, lambda entries: set(entries) == {late.id}, "a job in a folder that was made anew")
 
 
 def test_of_bad_ends_that_were_not_looked_at_only_the_newest_are_kept(

@@ -323,7 +323,9 @@ class Overview:
         self._changes: deque[Change] = deque(maxlen=_KEPT_CHANGES)
         self._known: set[str] = set()  # every job directory that was looked at, shown or not
         self._files = FileWatch()
-        self._watches: dict[int, str] = {}  # watch → id; "": the folder of jobs or of sessions
+        self._watches: dict[int, str] = {}  # watch → id
+        self._folders: dict[int, str] = {}  # watch → the home, the folder of jobs or of sessions
+        self._moved: set[str] = set()  # names that have come to the folder of jobs, or are gone from it
         self._watched: dict[str, int] = {}
         self._unborn: set[str] = set()
         self._unseen: set[str] = set()  # those that ended badly and were not looked at so far
@@ -367,7 +369,11 @@ class Overview:
         gone: set[str] = set()
         if self._rescan or self._blind:
             self._rescan = False
+            self._moved.clear()
             new, gone = self._scan()
+            touched |= new
+        elif self._moved:
+            new, gone = self._look_at_moved()
             touched |= new
         for each in [each for each in self._unborn | self._unwatched if each not in touched]:
             if each in self._unborn or self._has_grown(each):
@@ -393,18 +399,25 @@ class Overview:
     def _woken(self) -> set[str]:
         """The ids of what the kernel says has changed."""
         found: set[str] = set()
-        for watch, what, _ in self._files.read():
+        for watch, what, name in self._files.read():
             if what & OVERFLOWED:
                 self._rescan = True
                 found |= {each for each, job in self._jobs.items() if not job.view.ended}
                 found |= self._sessions.keys()
                 continue
-            each = self._watches.get(watch)
-            if each == "":
-                self._rescan = True
+            folder, each = self._folders.get(watch), self._watches.get(watch)
+            if folder is not None:
+                self._note_moved(folder, "" if what & GONE else name)
             elif each is not None:
                 found.add(each)
         return found
+
+    def _note_moved(self, folder: str, name: str) -> None:
+        """Note what has come to a folder or is gone from it: a home with many jobs is not listed again for each."""
+        if name and folder == os.path.join(self.home, homes.JOBS):
+            self._moved.add(name)
+        elif not name or folder != self.home or name in (homes.JOBS, SESSIONS):
+            self._rescan = True  # other files come and go in a home
 
     def _watch(self, each: str, path: str) -> None:
         if each in self._watched:
@@ -423,7 +436,7 @@ class Overview:
         for folder in (os.path.join(self.home, homes.JOBS), os.path.join(self.home, SESSIONS), self.home):
             watch = self._files.add(folder, ADDED | REMOVED | GONE)
             if watch is not None:
-                self._watches[watch] = ""
+                self._folders[watch] = folder
             elif self._files.fd < 0 or folder == self.home or os.path.isdir(folder):
                 self._blind = True
 
@@ -457,14 +470,33 @@ class Overview:
             self._begun = True
             new = self._first(ids)
         self._known |= ids
-        for each in new:
-            self._jobs[each] = TrackedJob(JobDir(self.home, each))
-            self._unborn.add(each)
+        self._begin_with(new)
         for each in sessions - self._sessions.keys() - self._known:
             self._sessions[each] = TrackedSession(each, self.home)
             new.add(each)
         self._known |= sessions
         return set(new), gone
+
+    def _look_at_moved(self) -> tuple[set[str], set[str]]:
+        """Do what `_scan` does, for the entries alone of which the kernel has told."""
+        moved, self._moved = self._moved, set()
+        try:
+            there = {name for name in moved if find.is_listed(self.home, name)}
+        except (StateError, OSError):
+            return set(), set()
+        gone = (moved - there) & self._known
+        for each in gone:
+            self._forget(each)
+        new = there - self._known
+        self._known -= gone
+        self._known |= new
+        self._begin_with(new)
+        return new, gone & self._entries.keys()
+
+    def _begin_with(self, new: set[str]) -> None:
+        for each in new:
+            self._jobs[each] = TrackedJob(JobDir(self.home, each))
+            self._unborn.add(each)
 
     def _first(self, ids: set[str]) -> set[str]:
         """Of a home with many jobs that have ended, only the newest are looked at."""

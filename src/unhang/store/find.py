@@ -24,6 +24,16 @@ def all_ids(home: str) -> list[str]:
         return [e.name for e in entries if layout.is_id(e.name) and e.is_dir(follow_symlinks=False)]
 
 
+def is_listed(home: str, name: str) -> bool:
+    """Return whether `all_ids` would name this entry of the folder of jobs; that costs nothing for the others there."""
+    if not layout.is_id(name):
+        return False
+    homes.trust(home)
+    homes.trust(os.path.join(home, homes.JOBS))
+    path = JobDir(home, name).path
+    return os.path.isdir(path) and not os.path.islink(path)
+
+
 def job(home: str, name: str) -> JobDir:
     """Return the directory of the job that a person named. Raises NoSuchJob or AmbiguousJob."""
     if name == LAST:
