@@ -242,7 +242,12 @@ def test_a_home_is_not_listed_again_for_each_job_that_comes_or_goes(
     first = over(jobs.begin("--", "true"))
     listed: list[str] = []
     whole = find.all_ids
-    monkeypatch.setattr(find, "all_ids", lambda home: listed.append(home) or whole(home))
+
+    def all_ids(home: str) -> list[str]:
+        listed.append(home)
+        return whole(home)
+
+    monkeypatch.setattr(find, "all_ids", all_ids)
     with Overview(str(jobs.home)) as overview:
         until(overview, lambda entries: entries[first.id]["endedAt"], "the job of before")
         begun = len(listed)

@@ -48,7 +48,8 @@ class Follower:
         """Return the events that are new since the last call."""
         self._open()
         found = self._reader.read_new(limit) if self._reader is not None else []
-        self.ended = self.ended or any(event["type"] == ev.EXITED for event in found)
+        ends = any(event["type"] == ev.EXITED for event in found)
+        self.ended = self.ended or (ends and not reconcile.is_untrue_end(self.place))
         if not found and not self.ended and self._is_over():
             # the cursor was past the end, or the end was written while we looked
             found = self._reader.read_new(limit) if self._reader is not None else []

@@ -6,6 +6,7 @@ import errno
 import os
 import signal
 
+from unhang.core.events import EXITED
 from unhang.errors import UnhangError
 from unhang.jobs import control_client, reconcile
 from unhang.jobs.listing import list_jobs
@@ -13,7 +14,7 @@ from unhang.procs import identity
 from unhang.procs.process_handle import ProcessHandle
 from unhang.procs.tree import make_tree
 from unhang.procs.wakeup import Wakeup
-from unhang.store import files, find
+from unhang.store import files, find, reader
 from unhang.store.layout import JobDir
 
 # A keeper answers in a millisecond; one that gets no core may take a little longer.
@@ -32,6 +33,12 @@ def check_keepers(home: str) -> tuple[int, list[tuple[str, str]]]:
         if problem:
             silent.append((row.id, problem))
     return len(running) - len(silent), silent
+
+
+def changed_records(home: str) -> list[str]:
+    """Return the running jobs whose record says that they have ended: another process than the keeper wrote that."""
+    running = (JobDir(home, row.id) for row in list_jobs(home, running_only=True))
+    return [place.id for place in running if reader.last_event(place.events, EXITED) and not reconcile.settle(place)]
 
 
 def _problem(place: JobDir) -> str:

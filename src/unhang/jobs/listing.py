@@ -60,12 +60,15 @@ def read_row(place: JobDir) -> Row | None:
     ours.
     """
     refused = False
-    try:
-        final = reconcile.settle(place)
-    except (StateError, OSError):
-        final, refused = False, True  # of a newer format, say: nothing of it runs, but the end may not be written
-    job = records.job(place)
     last = last_event(place.events)
+    final = reconcile.is_end(place, last)
+    if not final:
+        try:
+            final = reconcile.settle(place)
+        except (StateError, OSError):
+            refused = True  # of a newer format, say: nothing of it runs, but the end may not be written
+        last = last_event(place.events)
+    job = records.job(place)
     if last is None or (job is None and not final):
         return None
     job = job or {}

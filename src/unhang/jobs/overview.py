@@ -40,7 +40,7 @@ from unhang.jobs import reconcile, unseen_ends
 from unhang.jobs.end_time import EndTime, ask_keeper
 from unhang.jobs.listing import list_jobs
 from unhang.jobs.outlook import listening_below
-from unhang.jobs.results import fold, view_with_limits
+from unhang.jobs.results import fold, is_true, view_with_limits
 from unhang.jobs.slow_look import SlowLook
 from unhang.procs import clock, identity, vantage
 from unhang.procs.file_watch import ADDED, CHANGED, GONE, OVERFLOWED, REMOVED, FileWatch
@@ -165,7 +165,8 @@ class TrackedJob:
         except FileNotFoundError:
             return False
         for event in found:
-            self._apply(event)
+            if is_true(self.place, event):
+                self._apply(event)
         if found:
             self._heard, self.ends = clock.monotonic(), None
         return bool(found)

@@ -40,9 +40,33 @@ _PAUSE = 0.02
 
 
 def has_ended(place: JobDir) -> bool:
-    """Return whether a job has ended, by its last record alone."""
-    last = reader.last_event(place.events)
-    return last is not None and last["type"] == ev.EXITED
+    """Return whether a job has ended, by its last record; an end that its keeper has not written is none."""
+    return is_end(place, reader.last_event(place.events))
+
+
+def is_end(place: JobDir, last: ev.Event | None) -> bool:
+    """Return whether this last event of a job says that it has ended, and is to be believed."""
+    return last is not None and last["type"] == ev.EXITED and not is_untrue_end(place)
+
+
+def is_untrue_end(place: JobDir) -> bool:
+    """Return whether an end on record is another's word than the keeper's: a job can write to its own log.
+
+    A keeper records the end when nothing is left below it. While it holds the log and has children, the job runs.
+    """
+    if not claim.is_claimed(place.events):  # nearly every job that has ended: this has to be cheap
+        return False
+    job = records.job(place)
+    keeper = process_named(keeper_of(job), "pid", "start")
+    if keeper is None or sight_of(job).kind != vantage.HERE or not identity.is_alive(keeper.pid, keeper.start):
+        return False
+    from unhang.procs.tree import children
+
+    try:
+        found = [identity.find(pid) for pid in children(keeper.pid)]
+    except OSError:
+        return False
+    return any(process is not None and not process.is_dead for process in found)
 
 
 def keeper_of(job: dict[str, Any] | None) -> dict[str, Any]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 
 from unhang.core import plain_text, values
+from unhang.core.events import EXITED
 from unhang.core.record import Record
 from unhang.core.result import Printed, Result, build
 from unhang.core.spec import command_line
 from unhang.core.view import View
+from unhang.jobs import reconcile
 from unhang.procs import clock
 from unhang.store import output, output_reader, records
 from unhang.store.reader import EventReader, last_event
@@ -48,7 +50,8 @@ def fold(place: JobDir, apply: Callable[[Event], None], *, synced_to: float | No
     with reader:
         size = os.stat(place.events).st_size
         for event in reader.read_new(None if size <= _WHOLE else 1000):
-            apply(event)
+            if is_true(place, event):
+                apply(event)
         seq, position = reader.seq, reader.position
     if size > _WHOLE:
         with EventReader(
@@ -57,7 +60,8 @@ def fold(place: JobDir, apply: Callable[[Event], None], *, synced_to: float | No
             synced_to=synced_to,
         ) as end:
             for event in end.read_new():
-                apply(event)
+                if is_true(place, event):
+                    apply(event)
             seq, position = end.seq, end.position
     return seq, position
 
@@ -69,6 +73,11 @@ def printed(place: JobDir, stream: str, view: View) -> Printed:
     # of an ended job one file is left: it has all that was printed, or a line that says what is missing
     cut = gap or (view.status != "running" and len(data) != view.bytes.get(stream, len(data)))
     return Printed(plain_text.decode(data), plain_text.decode(tail), cut)
+
+
+def is_true(place: JobDir, event: Event) -> bool:
+    """Return whether an event is to be believed: an end is not, while the keeper of the job runs it."""
+    return event["type"] != EXITED or not reconcile.is_untrue_end(place)
 
 
 def view_with_limits(place: JobDir, view: View | None = None) -> View:

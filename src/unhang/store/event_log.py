@@ -102,10 +102,7 @@ class EventLog:
     def give_back(self) -> None:
         """Give back the blocks that were allocated ahead: after the end, for which no caller shall wait longer."""
         if self._allocated:
-            try:
-                os.ftruncate(self._fd, self._size)
-            except OSError:
-                pass
+            self._cut(0)
 
     def sync(self) -> None:
         """Bring what was appended to the disk before this returns, as far as the file system can."""
@@ -124,11 +121,15 @@ class EventLog:
             self._size += done
             self.seq += 1
             return True
-        try:
-            os.ftruncate(self._fd, self._size)
-        except OSError:
-            pass  # a torn line is what readers expect after a crash, and recovery repairs
+        self._cut(done)  # what stays torn is what readers expect after a crash, and recovery repairs
         return False
+
+    def _cut(self, length: int) -> None:
+        """Take so many bytes from the end. It is asked where that is: the job can write to this file, too."""
+        try:
+            os.ftruncate(self._fd, max(0, os.fstat(self._fd).st_size - length))
+        except OSError:
+            pass
 
     def close(self) -> None:
         """Close the file; nothing can be appended afterwards."""

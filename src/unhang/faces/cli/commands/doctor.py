@@ -111,6 +111,12 @@ def _disk() -> tuple[bool, str]:
 
 def _keepers() -> tuple[bool, str]:
     answers, silent = health.check_keepers(state_home())
+    if changed := health.changed_records(state_home()):
+        named = " ".join(changed[:_MOST_NAMED]) + (" …" if len(changed) > _MOST_NAMED else "")
+        return False, (
+            "another process than the keeper has changed the record: it says that the job has ended, and it runs: "
+            f"{named}; end such a job with: unhang cancel JOB"
+        )
     if not silent:
         return True, f"{several(answers, 'keeper')} {'answers' if answers == 1 else 'answer'}"
     named = ", ".join(f"{job} ({why})" for job, why in silent[:_MOST_NAMED]) + (

@@ -1,0 +1,63 @@
+"""A job that writes an end into its own log runs on for everyone, until its keeper records the end."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+
+from tests.support.jobs import STILL, Jobs, over, wait_until
+from unhang.core import events as ev
+from unhang.jobs.handle import Job
+from unhang.jobs.overview import Overview
+from unhang.store.reader import last_event
+
+# It says in its log that it has ended well, and then waits for a line of input.
+_FORGES = r"""
+import json, os, sys
+path = f"{os.environ['UNHANG_HOME']}/jobs/{os.environ['UNHANG_JOB']}/events.ndjson"
+end = {"seq": 3, "ts": "2026-01-02T03:04:05.000Z", "type": "job/exited", "phase": "completed",
+       "message": "exited with 0", "status": "success", "exitCode": 0}
+with open(path, "a") as log:
+    log.write(json.dumps(end) + "\n")
+sys.stdin.readline()
+sys.exit(7)
+"""
+
+
+def forger(jobs: Jobs) -> Job:
+    """A running job whose log says that it has ended."""
+    job = jobs.begin(*STILL, "--stdin", "pipe", "--", "python3", "-c", _FORGES)
+    wait_until(partial(last_event, job.place.events, ev.EXITED), "the end that it has forged")
+    return job
+
+
+def test_a_job_that_says_in_its_log_that_it_has_ended_is_called_running_and_doctor_says_so(jobs: Jobs) -> None:
+    job = forger(jobs)
+    with Overview(str(jobs.home)) as overview:
+        overview.refresh()
+        assert overview.snapshot().entries[job.id]["status"] == "running"
+    (row,) = jobs.said("ps")
+    assert (row["jobId"], row["status"]) == (job.id, "running")
+    assert jobs.said("status", job.id)["status"] == "running"
+    assert job.result().status == "running"
+    assert jobs.call("wait", "--timeout", "0.2", job.id).code == 124
+    doctor = jobs.call("doctor", "--json")
+    assert doctor.code != 0
+    (keepers,) = [check for check in json.loads(doctor.out)["checks"] if job.id in json.dumps(check)]
+    assert not keepers["ok"]
+    assert jobs.call("gc", "--count", "0").code == 0
+    assert not job.ended()
+    assert jobs.call("send", job.id, "go on").code == 0
+    assert over(job).ended()
+    last = last_event(job.place.events)
+    assert last is not None
+    assert (last["type"], last["exitCode"]) == (ev.EXITED, 7), "the end that its keeper has recorded"
+
+
+def test_a_job_with_a_forged_end_can_be_cancelled(jobs: Jobs) -> None:
+    job = forger(jobs)
+    assert jobs.call("cancel", job.id).code == 0
+    assert over(job).ended()
+    last = last_event(job.place.events)
+    assert last is not None
+    assert last["status"] == "cancelled"
