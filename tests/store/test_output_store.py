@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import tempfile
+from pathlib import Path
 
 import hypothesis.strategies as st
+import pytest
 from hypothesis import given, settings
 
 from unhang.store import output
@@ -123,3 +125,18 @@ def test_a_link_in_place_of_the_file_is_not_followed(tmp_path: os.PathLike[str])
     store.write(memoryview(b"data"))
     store.finish()
     assert not os.path.exists(f"{folder}/victim")
+
+
+def test_the_last_words_of_a_stream_with_the_largest_budget_are_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What stands in the middle, for what is missing, comes on top of it."""
+    for name, size in (("BUDGET", BUDGET), ("LARGEST_BUDGET", 4 * BUDGET), ("_BESIDE", 100)):
+        monkeypatch.setattr(output, name, size, raising=False)
+    data = stream(10 * BUDGET)
+    path = str(tmp_path / "stdout")
+    store = OutputStore(path, 4 * BUDGET)
+    store.write(memoryview(data))
+    store.finish()
+    kept, _ = output.read_kept(path)
+    assert kept.endswith(data[-2 * BUDGET :])

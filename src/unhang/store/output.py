@@ -35,6 +35,8 @@ _NUMBER = 8
 # how often a full disk is tried again, in bytes of output
 _RETRY = 1 << 20
 _CHUNK = 1 << 20
+# What a joined file has beside the bytes that are kept: a line for what is missing, and the last words of a pipe.
+_BESIDE = 2 << 20
 
 
 def gap_line(count: int) -> bytes:
@@ -245,7 +247,9 @@ def pieces(path: str, *, exact: bool = False, cut: bool = False) -> list[OutputP
         if not modes.S_ISREG(status.st_mode):
             what = "a symbolic link" if modes.S_ISLNK(status.st_mode) else "no file"
             raise StateError(f"refused: {path} is {what}")
-        length = status.st_size if status.st_size <= BUDGET else min(_filled(path, 0, status.st_size), LARGEST_BUDGET)
+        length = status.st_size
+        if length > BUDGET + _BESIDE:
+            length = min(_filled(path, 0, length), LARGEST_BUDGET + _BESIDE)
         found.append(OutputPiece(0, length, path))
     ring = ring_path(path)
     start, end, safe, size = _header(path)
