@@ -21,6 +21,8 @@ LARGEST = 64 << 20
 _FRESH = 60.0
 # What the kernel answers when a link, a pipe without a reader or a folder stands where a file should.
 _NO_FILE = (errno.ELOOP, errno.ENXIO, errno.EISDIR, errno.ENODEV)
+# What it answers where a file system, or a policy of the system, knows no second name of a file.
+_NO_LINKS = (errno.EPERM, errno.EACCES, errno.ENOSYS, errno.EOPNOTSUPP)
 
 
 def open_plain(path: str, flags: int, mode: int = 0o600) -> int:
@@ -71,22 +73,40 @@ def create_once(path: str, data: bytes) -> bool:
     """Make a private file with these contents; False: something stands there already, and stays.
 
     It is written whole under another name first: a reader sees all of it or no file, also behind a crash or a full
-    disk, and of several processes at once one is first.
+    disk, and of several processes at once one is first. A file system without hard links (CIFS, FAT, Android) promises
+    the last alone.
     """
     temporary = f"{path}.{os.urandom(4).hex()}.new"
-    fd = open_plain(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+    _write_new(temporary, data)
+    try:
+        os.link(temporary, path)
+    except FileExistsError:
+        return False
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        try:
+            _write_new(path, data)
+        except FileExistsError:
+            return False
+    finally:
+        os.unlink(temporary)
+    sync_path(os.path.dirname(path) or ".")
+    return True
+
+
+def _write_new(path: str, data: bytes) -> None:
+    """Write a private file that must not be there yet; where that fails, there is none."""
+    fd = open_plain(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
     try:
         while data:
             data = data[os.write(fd, data) :]
         sync(fd)
-        os.link(temporary, path)
-    except FileExistsError:
-        return False
+    except OSError:
+        os.unlink(path)
+        raise
     finally:
         os.close(fd)
-        os.unlink(temporary)
-    sync_path(os.path.dirname(path) or ".")
-    return True
 
 
 def may_be_unwritten(status: os.stat_result) -> bool:
