@@ -89,6 +89,16 @@ def test_the_numbers_on_the_page_are_those_of_status_at_the_same_event(jobs: Job
     assert {name: shown[name] for name in status} == status
 
 
+def test_a_job_that_has_ended_is_not_said_to_be_ended_by_its_limits(jobs: Jobs, watched: Watched) -> None:
+    job = jobs.begin(*STILL, "--hard", "20m", "--stdin", "pipe", "--", "cat")
+    page = watched.page
+    page.click(f"{row(page, job.id)} a.name")
+    page.wait_for_selector(".line2 .clocks >> text=hard limit ends it in")
+    job.send(b"", eof=True)
+    page.wait_for_selector(".line2 .state >> text=done")
+    page.wait_for_selector(".line2 .clocks:empty", state="attached")
+
+
 HOSTILE = (
     b"<script>document.title='pwned'</script><img src=http://evil.example/x onerror=alert(1)>\n"
     b"\x1b]0;title\x07\x1b[2J\x1b[31mred\x1b[0m \x1b]8;;http://evil.example\x1b\\link\x1b]8;;\x1b\\\n"

@@ -168,6 +168,7 @@ export class JobPage {
     if (!this.reason.hidden) say(this.reason, (entry.attention ? entry.attention.why : entry.doing) + (entry.wakesMs ? ` ${inTime(entry.wakesMs, now())}` : ""));
     if (entry.endedAt !== null) {
       say(this.time, `${entry.ranMs === null ? "" : `after ${duration(entry.ranMs)}, `}${moment(parse(entry.endedAt))}`);
+      say(this.clocks, "");
       return;
     }
     say(this.time, `for ${ticking(now() - parse(entry.startedAt))}${entry.attempt > 1 ? `, attempt ${entry.attempt}` : ""}${entry.usualMs ? `, usually ${duration(entry.usualMs)}` : ""}`);
