@@ -111,8 +111,10 @@ class CommandServer:
                 await self._show(request, message.reply)
             else:
                 await self._carry_out(request, message.reply)
-        except (UnhangError, OSError):
+        except UnhangError:
             pass  # the asker is gone, or the server is
+        except OSError as error:  # as where no process can be made just now: the asker is not left waiting
+            await self._refuse(message.reply, UnhangError(f"it could not be carried out: {error}"))
         except ValueError as error:  # a word that cannot be given to a program
             await self._send(message.reply, REFUSED, repr(error).encode()[:300], EXIT_USAGE)
         except Exception as error:  # as where unhang was replaced while we ran: the asker is not left waiting
