@@ -10,6 +10,8 @@ from tests.support.jobs import check_log
 from tests.support.second_kernel.machine import Machine
 from unhang.store.layout import JobDir
 
+# many starts of a Python, in a machine that is slow itself
+pytestmark = pytest.mark.timeout(300)
 HARD = 5
 # How long after its limit a job may live on while its keeper stands still; generous, on a slow machine.
 LATER = 30

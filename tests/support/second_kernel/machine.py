@@ -49,6 +49,18 @@ def _memory_in(folder: Path) -> dict[str, str]:
     return {} if room.f_bavail * room.f_frsize > 1 << 30 else {"TMPDIR": str(folder)}
 
 
+def _registers_in(folder: Path) -> dict[str, str]:
+    """What the second kernel needs on a processor with more registers than it knows of: see xstate.c."""
+    if "amx_tile" not in Path("/proc/cpuinfo").read_text():
+        return {}
+    compiler, made = shutil.which("cc"), folder / "xstate.so"
+    if compiler is None:
+        unavailable("NOT TESTED in a second kernel: on this processor it needs a C compiler, and cc is not installed")
+    if not made.exists():
+        subprocess.run([compiler, "-shared", "-fPIC", "-o", str(made), str(HERE / "xstate.c"), "-ldl"], check=True)
+    return {"LD_PRELOAD": str(made)}
+
+
 def _main_in(source: Path) -> str:
     """What `unhang` is in there: nothing of the environment or the folder, no site-packages (which cost a start)."""
     return f"import sys; sys.path.insert(0, {str(source)!r}); from unhang.__main__ import main; main()"
@@ -70,6 +82,7 @@ class Machine:
         self.reports: list[str] = []  # lines of the second console since the last boot
         self._cgroups = cgroups
         self._slow_disk = slow_disk
+        self._registers = _registers_in(folder)
         self._disk = folder / "disk.img"
         self._dump = folder / "dump.img"
         self._process: subprocess.Popen[bytes] | None = None
@@ -102,7 +115,7 @@ class Machine:
                 pass_fds=fds,
                 cwd=self.folder,
                 start_new_session=True,  # its group is all that is ever signalled
-                env={"PATH": _SBIN, "HOME": str(self.folder)} | _memory_in(self.folder),
+                env={"PATH": _SBIN, "HOME": str(self.folder)} | _memory_in(self.folder) | self._registers,
             )
         self._hear_answer(PATIENCE, f"boot {self.boots}")
 
