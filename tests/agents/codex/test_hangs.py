@@ -56,6 +56,17 @@ def test_a_hang_is_ended_by_the_drivers_verdict(bench: Bench) -> None:
     assert [event["type"] for event in turn.events if is_hung(event) or event["phase"] == "quiet"] == ["agent"]
 
 
+def test_a_program_that_waits_for_the_models_next_line_is_no_hang(bench: Bench) -> None:
+    """Codex gives its commands a terminal at which its model types, when it has thought."""
+    bench.fake.plan("typed:cat", "hang")
+    job = bench.begun("go on", *PATIENT, "--stall", "4", "--warn", "1", "--on-hung", "end")
+    wait_until(lambda: len(bench.fake.requests) > 1, "the model is asked what to type")
+    told = next(found for event in job.watch() if (found := event.get("diagnosis") or {}).get("cause") == "input")
+    assert told["state"] == "unsure"
+    assert "codex" in told["reason"]
+    job.cancel()
+
+
 def test_a_stopped_codex_is_called_stopped(bench: Bench) -> None:
     bench.env["UNHANG_STALL"] = "4"
     job = bench.begun("[[hang]]", "--idle", "60", "--hard", "90", "--grace", "4")

@@ -3,7 +3,8 @@
 What one request gets is said by a tag in the newest user message, `[[hang]]` or `[[shell:sleep 5]]`; without one (a
 compaction carries no tag) by `plan`, one entry a request, whose last entry stays.
 
-    pong · text:WORDS · usage:TOKENS · shell:LINE · escalate:LINE (asks for approval) · slow:SECONDS
+    pong · text:WORDS · usage:TOKENS · shell:LINE · escalate:LINE (asks for approval) · typed:LINE (at a terminal of
+    Codex's, and soon in the background) · slow:SECONDS
     hang (no headers) · hang_headers · hang_mid · trickle (comments for ever) · trickle_ev (in-progress events for ever)
     drop_mid · http:CODE[:TIMES] · ctx (context_length_exceeded) · failed:CODE
 """
@@ -20,7 +21,7 @@ from tests.support.fakes.server import Handler, Server, Service
 Body = dict[str, Any]
 
 _TAG = re.compile(r"\[\[([a-z_0-9]+)(?::(.*?))?\]\]", re.S)
-_TOOLS = ("shell", "escalate")
+_TOOLS = ("shell", "escalate", "typed")
 _ERRORS = {
     "429": ("rate_limit_exceeded", "Rate limit reached. Please try again in 1s."),
     "401": ("invalid_api_key", "Incorrect API key provided."),
@@ -122,8 +123,8 @@ class _Handler(Handler):
                 failed = _response(identity, "failed") | {"error": {"code": code, "message": _WORDS.get(code, "no")}}
                 self.event("response.created", response=_response(identity, "in_progress"))
                 self.event("response.failed", response=failed)
-            case "shell" | "escalate":
-                self._tool(identity, argument or "echo hello", escalated=name == "escalate")
+            case "shell" | "escalate" | "typed":
+                self._tool(identity, argument or "echo hello", escalated=name == "escalate", typed=name == "typed")
             case "slow":
                 self._message(identity, "x" * 8 * int(argument or 3), pause=1.0)
             case _:
@@ -157,11 +158,13 @@ class _Handler(Handler):
         self.event("response.output_item.done", output_index=0, item=item)
         self.event("response.completed", response=_response(identity, "completed", [item], total))
 
-    def _tool(self, identity: str, line: str, *, escalated: bool) -> None:
+    def _tool(self, identity: str, line: str, *, escalated: bool, typed: bool = False) -> None:
         # as long as Codex lets a command stay in the foreground; by default it is in the background after 10 s
         arguments: Body = {"cmd": line, "yield_time_ms": 30_000}
         if escalated:
             arguments |= {"sandbox_permissions": "require_escalated", "justification": "May I run this?"}
+        if typed:
+            arguments |= {"tty": True, "yield_time_ms": 1000}
         item = {"id": f"fc_{identity}", "type": "function_call", "call_id": f"call_{identity}", "name": "exec_command"}
         done = item | {"status": "completed", "arguments": json.dumps(arguments)}
         self.event("response.created", response=_response(identity, "in_progress"))
