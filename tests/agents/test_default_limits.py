@@ -31,10 +31,7 @@ def ended(bench: Jobs) -> Iterator[None]:
     try:
         yield
     finally:
-        bench.close()
-        bench.end_everything()
-    left = bench.left_over()
-    assert not left, f"still running after the test: {left}"
+        bench.leave_nothing()
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import sqlite3
 from itertools import islice
 from pathlib import Path
@@ -14,7 +13,7 @@ import pytest
 
 import unhang
 from tests.support.engine import wait_until
-from tests.support.jobs import STILL, Jobs, actor, keeper_of
+from tests.support.jobs import STILL, Jobs, actor, kill_with_guard
 from unhang.jobs import listing
 from unhang.keeper.journal import SHORT
 from unhang.store import files
@@ -144,10 +143,7 @@ def test_a_job_that_the_index_knows_as_running_is_looked_at_again(jobs: Jobs, ro
     job = jobs.begin(*STILL, "--", *actor("ignore_term", roll.path))
     roll.wait_for("leader")
     assert _listed(jobs) == {job.id: "running"}
-    keeper, guard = keeper_of(job.place)
-    guard.send(signal.SIGKILL)
-    keeper.send(signal.SIGKILL)
-    assert keeper.wait_gone()
+    kill_with_guard(job.place)
     assert _listed(jobs) == {job.id: "error"}
     assert roll.wait_empty()
 

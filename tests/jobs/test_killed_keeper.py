@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.jobs import STILL, Jobs, actor, check_log, deserted, keeper_of, left_of
+from tests.support.jobs import STILL, Jobs, actor, check_log, deserted, keeper_of, kill_with_guard, left_of
 from unhang.jobs import reconcile
 from unhang.jobs.handle import Job
 from unhang.procs import identity, markers
@@ -162,11 +162,7 @@ def test_a_process_that_slips_through_one_look_is_found_by_the_next(
     job = jobs.begin(*STILL, "--", *actor("env_cleared", roll.path))
     roll.wait_for("member")
     roll.wait_for("leader")
-    keeper, guard = keeper_of(job.place)
-    guard.send(signal.SIGKILL)
-    assert guard.wait_gone()
-    keeper.send(signal.SIGKILL)
-    assert keeper.wait_gone()
+    kill_with_guard(job.place)
     looks = 0
 
     def find(marks: markers.Marks) -> list[ProcessInfo]:
@@ -188,11 +184,7 @@ def test_a_stranger_that_carries_a_copied_mark_outlives_the_sweep(jobs: Jobs, ro
     marks = identity.environment(leader.pid)
     assert marks[markers.JOB].split(":")[-1] == job.id
     stranger = subprocess.Popen(["sleep", "1000"], env={**os.environ, markers.JOB: marks[markers.JOB]})
-    keeper, guard = keeper_of(job.place)
-    guard.send(signal.SIGKILL)
-    assert guard.wait_gone()
-    keeper.send(signal.SIGKILL)
-    assert keeper.wait_gone()
+    kill_with_guard(job.place)
     try:
         assert job.wait().status == "error"
         assert roll.wait_empty()
@@ -206,11 +198,7 @@ def test_a_stranger_that_carries_a_copied_mark_outlives_the_sweep(jobs: Jobs, ro
 def test_doctor_finds_and_repairs_the_record_of_a_lost_job(jobs: Jobs, roll: RollCall) -> None:
     job = jobs.begin(*STILL, "--", *actor("ignore_term", roll.path))
     roll.wait_for("leader")
-    keeper, guard = keeper_of(job.place)
-    guard.send(signal.SIGKILL)
-    assert guard.wait_gone()
-    keeper.send(signal.SIGKILL)
-    assert keeper.wait_gone()
+    kill_with_guard(job.place)
     report = jobs.said("doctor")
     records = next(check for check in report["checks"] if check["check"] == "records")
     assert report["ok"] is True

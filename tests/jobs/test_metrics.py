@@ -6,7 +6,6 @@ import fcntl
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.jobs import STILL, Jobs, check_log, keeper_of, over, wait_until
+from tests.support.jobs import STILL, Jobs, check_log, kill_with_guard, over, wait_until
 from tests.support.places import ROOT
 from tests.support.programs import unavailable
 
@@ -93,11 +92,7 @@ def test_what_runs_is_shown_with_its_keeper_and_who_follows_it(jobs: Jobs) -> No
 def test_a_job_whose_keeper_and_guard_were_killed_is_counted_as_lost(jobs: Jobs) -> None:
     job = jobs.begin(*STILL, "--", "sleep", "1000")
     assert metrics(jobs)["unhang_keepers"] == 1
-    keeper, guard = keeper_of(job.place)
-    guard.send(signal.SIGKILL)
-    keeper.send(signal.SIGKILL)
-    assert guard.wait_gone()
-    assert keeper.wait_gone()
+    kill_with_guard(job.place)
     found = metrics(jobs)
     assert (found[LOST], found["unhang_keepers"], found["unhang_job_starts_total"]) == (1, 0, 1)
 

@@ -15,10 +15,7 @@ from tests.support.outside.trap import Trap
 def jobs(tmp_path: Path) -> Iterator[Jobs]:
     jobs = Jobs(tmp_path)
     yield jobs
-    jobs.close()
-    jobs.end_everything()
-    left = jobs.left_over()
-    assert not left, f"still running after the test: {left}"
+    jobs.leave_nothing()
 
 
 @pytest.fixture

@@ -177,6 +177,16 @@ class Engine:
                 if pipe is not None:
                     pipe.close()
 
+    def end_everything(self) -> None:
+        """Jobs that outlive their caller have to be ended; there are none here."""
+
+    def leave_nothing(self) -> None:
+        """The end of a test: what it began is ended, and a process of it that does not go away is a failure."""
+        self.close()
+        self.end_everything()
+        left = self.left_over()
+        assert not left, f"still running after the test: {left}"
+
     def left_over(self, timeout: float = 10) -> list[str]:
         """Who does not go away by itself, in words; they are ended."""
         deadline = time.monotonic() + timeout

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,19 @@ from unhang.store import files, find, reader
 from unhang.store.layout import JobDir
 from unhang.testing.liveness import Process, RollCall
 
-__all__ = ["STILL", "Done", "Jobs", "actor", "check_log", "deserted", "keeper_of", "left_of", "over", "wait_until"]
+__all__ = [
+    "STILL",
+    "Done",
+    "Jobs",
+    "actor",
+    "check_log",
+    "deserted",
+    "keeper_of",
+    "kill_with_guard",
+    "left_of",
+    "over",
+    "wait_until",
+]
 
 # Never ends by itself, and nothing is said of it by itself, however slow the machine is: what happens to it is what is
 # tested.
@@ -28,6 +41,14 @@ def keeper_of(place: JobDir) -> tuple[Process, Process]:
     """Keeper and guard, as the record names them, held by their pidfds."""
     job = wait_until(lambda: files.read_json(place.job), "job.json")
     return Process(int(job["keeper"]["pid"]), "keeper"), Process(int(job["keeper"]["guard"]), "guard")
+
+
+def kill_with_guard(place: JobDir) -> None:
+    """The guard is killed first, and both are gone: no process of unhang is left to end the job."""
+    keeper, guard = keeper_of(place)
+    for process in (guard, keeper):
+        process.send(signal.SIGKILL)
+        assert process.wait_gone()
 
 
 def over(job: Job) -> Job:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.jobs import STILL, Jobs, check_log, keeper_of, over, wait_until
+from tests.support.jobs import STILL, Jobs, check_log, kill_with_guard, over, wait_until
 from tests.support.places import SUPPORT
 from tests.support.telemetry.receiver import OtlpReceiver
 from unhang.core import events as ev
@@ -109,11 +109,7 @@ def test_a_running_exporter_sends_as_jobs_end_and_needs_no_other_process(jobs: J
     jobs.call("run", "--", "true")
     wait_until(lambda: receiver.named("true"), "the first has come")
     job = jobs.begin(*STILL, "--", "sleep", "1000")
-    keeper, guard = keeper_of(job.place)
-    guard.send(signal.SIGKILL)
-    keeper.send(signal.SIGKILL)
-    assert guard.wait_gone()
-    assert keeper.wait_gone()
+    kill_with_guard(job.place)
     jobs.call("ps")
     wait_until(lambda: receiver.named("sleep"), "the lost one has come")
     assert receiver.named("sleep")[0].attributes["error.type"] == "ELOST"

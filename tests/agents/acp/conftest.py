@@ -21,7 +21,4 @@ def fake() -> Iterator[FakeModels]:
 def bench(tmp_path: Path, fake: FakeModels) -> Iterator[Bench]:
     bench = Bench(tmp_path, fake)
     yield bench
-    bench.close()
-    bench.end_everything()
-    left = bench.left_over()
-    assert not left, f"still running after the test: {left}"
+    bench.leave_nothing()

@@ -23,7 +23,4 @@ def bench(tmp_path: Path, fake: FakeAnthropic) -> Iterator[Bench]:
     programs.need(programs.CLAUDE)
     bench = Bench(tmp_path, fake)
     yield bench
-    bench.close()
-    bench.end_everything()
-    left = bench.left_over()
-    assert not left, f"still running after the test: {left}"
+    bench.leave_nothing()

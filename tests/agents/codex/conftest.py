@@ -22,7 +22,4 @@ def fake() -> Iterator[FakeOpenAI]:
 def bench(tmp_path: Path, fake: FakeOpenAI) -> Iterator[Bench]:
     bench = Bench(tmp_path, fake, programs.path_of(programs.CODEX))
     yield bench
-    bench.close()
-    bench.end_everything()
-    left = bench.left_over()
-    assert not left, f"still running after the test: {left}"
+    bench.leave_nothing()

@@ -17,10 +17,7 @@ from tests.support.fakes.openai_responses import FakeOpenAI
 def older(tmp_path: Path, fake: FakeOpenAI) -> Iterator[Bench]:
     bench = Bench(tmp_path, fake, programs.path_of(programs.CODEX_OLDER))
     yield bench
-    bench.close()
-    bench.end_everything()
-    left = bench.left_over()
-    assert not left, f"still running after the test: {left}"
+    bench.leave_nothing()
 
 
 def test_a_turn_with_a_tool_a_resumed_thread_and_a_compaction_succeed(older: Bench) -> None:

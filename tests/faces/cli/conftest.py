@@ -17,9 +17,7 @@ from tests.support.jobs import Jobs
 def hooks(tmp_path: Path) -> Iterator[Hooks]:
     hooks = Hooks(tmp_path)
     yield hooks
-    hooks.close()
-    left = hooks.left_over()
-    assert not left, f"still running after the test: {left}"
+    hooks.leave_nothing()
 
 
 @pytest.fixture
@@ -49,7 +47,4 @@ def desk_of(tmp_path: Path) -> Iterator[Callable[..., Desk]]:
 def jobs(tmp_path: Path) -> Iterator[Jobs]:
     jobs = Jobs(tmp_path)
     yield jobs
-    jobs.close()
-    jobs.end_everything()
-    left = jobs.left_over()
-    assert not left, f"still running after the test: {left}"
+    jobs.leave_nothing()

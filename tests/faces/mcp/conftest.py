@@ -19,9 +19,7 @@ from unhang.testing.liveness import RollCall
 def engine(tmp_path: Path) -> Iterator[Engine]:
     engine = Engine(tmp_path)
     yield engine
-    engine.close()
-    left = engine.left_over()
-    assert not left, f"still running after the test: {left}"
+    engine.leave_nothing()
 
 
 @pytest.fixture
