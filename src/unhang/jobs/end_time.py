@@ -66,7 +66,16 @@ def next_end(place: JobDir, view: View) -> EndTime:
 
 def hard_left(view: View) -> float | None:
     """Return the seconds until the hard limit ends a running job, as its events say; None: it has no hard limit."""
-    length, begun = _limit(view, "hard"), values.moment(view.attempt_at)
+    return _left(view, "hard", view.attempt_at)
+
+
+def idle_left(view: View) -> float | None:
+    """Return the same for the idle limit, if the job stays silent."""
+    return _left(view, "idle", view.last_activity_at)
+
+
+def _left(view: View, name: str, since: str | None) -> float | None:
+    length, begun = _limit(view, name), values.moment(since)
     return None if length is None or begun is None else max(0.0, begun + length / 1000 - clock.wall())
 
 

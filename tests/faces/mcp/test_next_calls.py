@@ -65,6 +65,20 @@ def test_an_extension_says_what_is_left_and_a_limit_that_there_is_not_is_refused
     servers.run("auto", work)
 
 
+def test_a_job_that_is_about_to_be_ended_gets_the_time_that_the_next_call_speaks_of(servers: Servers) -> None:
+    async def work(caller: Caller) -> None:
+        given: dict[str, Any] = {"hardTimeoutMs": 60_000, "idleTimeoutMs": 20_000}
+        warned = await caller.call("run", command="sleep 3000", wait_sec=40, **given)
+        step = next_step(warned.text)
+        assert step is not None
+        assert step.tool == "extend"
+        extended = await caller.call(step.tool, **step.arguments)
+        assert extended.data["timeLeft"]["ms"] >= 500_000
+        await caller.call("cancel", job_id=warned.data["jobId"])
+
+    servers.run("auto", work)
+
+
 def test_a_running_job_is_shown_both_limits_and_one_that_no_sign_of_life_moves_alone(servers: Servers) -> None:
     async def work(caller: Caller) -> None:
         given: dict[str, Any] = {"hardTimeoutMs": 600_000, "idleTimeoutMs": 300_000}

@@ -23,7 +23,7 @@ from unhang.core.spec import AGENT, PIPE
 from unhang.core.view import View
 from unhang.faces.mcp.settings import Settings
 from unhang.faces.mcp.text import MORE_SEC, in_tool_words
-from unhang.jobs.end_time import hard_left
+from unhang.jobs.end_time import hard_left, idle_left
 from unhang.jobs.handle import Job
 from unhang.jobs.progress import TimeLeft, time_left
 from unhang.jobs.question import InputQuestion
@@ -260,6 +260,14 @@ def next_steps(found: ShortResult, running: _Running | None, seen: Seen) -> list
     return steps
 
 
+def _to_move(left: TimeLeft, view: View) -> list[str]:
+    """Which limits have to be moved for so much more time: the one that is due, and the other if it is due before."""
+    idle_first = left.tier == "idle"
+    other = hard_left(view) if idle_first else idle_left(view) if view.silent else None
+    both = ["idle", "hard"] if idle_first else ["hard", "idle"]
+    return both if other is not None and other < left.seconds + MORE_SEC else both[:1]
+
+
 def _while_running(found: ShortResult, running: _Running, seen: Seen) -> list[str]:
     job = f'job_id="{found.result.job_id}"'
     wait = f"wait({job}) waits for its end, or for the next thing to decide"
@@ -277,7 +285,7 @@ def _while_running(found: ShortResult, running: _Running, seen: Seen) -> list[st
         more = f'send({job}, text="…") types into it' if running.typed else events
         return [f"output({job}, tail=2000) reads what it prints", more, cancel]
     if running.left is not None and found.view.phase == "warning":
-        more = f"{running.left.tier}_sec={MORE_SEC}"
+        more = ", ".join(f"{tier}_sec={MORE_SEC}" for tier in _to_move(running.left, found.view))
         return [f"extend({job}, {more}) gives it {human(MORE_SEC)} more", wait, cancel]
     known = seen.diagnosis or (found.view.diagnosis if found.view.in_doubt else None) or {}
     if known.get("state") == "hung":

@@ -141,9 +141,9 @@ _MANY = {
 _FIRST_WORDS = frozenset(key.split()[0] for key in _SIMPLE if " " in key)
 # With -d these leave what they run behind, and end at once.
 _DETACHING = frozenset({"docker run", "docker exec", "docker compose run", "docker compose exec"})
-# Unknown sub-commands of these run a script of package.json, or a program, of that name.
 # What find runs for each file.
 FIND_ACTIONS = ("-exec", "-execdir", "-ok", "-okdir")
+# Unknown sub-commands of these run a script of package.json, or a program, of that name.
 _SCRIPT_RUNNERS = frozenset({"yarn", "pnpm", "bun"})
 _SAME_AS = {"podman": "docker", "nerdctl": "docker", "podman-compose": "docker-compose", "bundler": "bundle"}
 
