@@ -49,7 +49,6 @@ def look_at(job: str, results: ThreadResults, told: Callable[[Diagnosis | None],
         from unhang.core.diagnosis.agents import of_silent_turn
         from unhang.core.diagnosis.part import diagnose_part
         from unhang.core.diagnosis.rules import diagnose
-        from unhang.errors import UnhangError
         from unhang.jobs.diagnose import look_twice
         from unhang.jobs.handle import attach
         from unhang.jobs.home import state_home
@@ -61,8 +60,8 @@ def look_at(job: str, results: ThreadResults, told: Callable[[Diagnosis | None],
             before, after = look_twice(attach(state_home(), job), window=1.0)
             tool = None if began is None else diagnose_part(before, after, began)
             found = of_silent_turn(diagnose(before, after), busy=busy is not None, tool=tool)
-        except (UnhangError, OSError):
-            pass
+        except Exception:
+            pass  # as where it has just ended: why is not known, and that it is silent is told all the same
         results.give(lambda: told(found))
 
     threading.Thread(target=look, name="unhang-acp-look", daemon=True).start()
