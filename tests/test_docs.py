@@ -13,7 +13,7 @@ from unhang import errors
 from unhang.agents.acp import catalogue
 from unhang.core import events as ev
 from unhang.faces.cli.main import COMMANDS
-from unhang.installers import mcp_clients
+from unhang.installers import known_mcp_clients
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "scripts"))
@@ -45,8 +45,10 @@ def test_every_file_of_a_command_is_in_the_list_of_commands() -> None:
     assert sorted(made) == sorted(COMMANDS.values())
 
 
-@pytest.mark.parametrize("client", mcp_clients.known({"HOME": "~"}).values(), ids=lambda client: client.name)
-def test_every_client_of_the_server_has_its_row_and_is_named_on_the_first_page(client: mcp_clients.Client) -> None:
+@pytest.mark.parametrize("client", known_mcp_clients.known({"HOME": "~"}).values(), ids=lambda client: client.name)
+def test_every_client_of_the_server_has_its_row_and_is_named_on_the_first_page(
+    client: known_mcp_clients.Client,
+) -> None:
     assert f"| {client.title} | `unhang mcp install {client.name}` | `{client.path}`" in read("docs/mcp.md")
     [row] = [line for line in read("README.md").splitlines() if "`unhang mcp install " in line]
     assert client.title in row

@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.jobs import Jobs
 from tests.support.outside.usage import used
-from unhang.installers.mcp_clients import known
+from unhang.installers.known_mcp_clients import known
 from unhang.procs import executable
 
 CLIENTS = {client.name: client.project for client in known({"HOME": "/home"}).values() if client.project}

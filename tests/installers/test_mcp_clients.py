@@ -15,7 +15,7 @@ import pytest
 from tests.support.places import SOURCE
 from unhang.core.jsonc import insert, parse
 from unhang.errors import UsageError
-from unhang.installers import mcp_clients
+from unhang.installers import known_mcp_clients, mcp_clients
 
 NAMES = ["claude-code", "codex", "cursor", "vscode", "gemini", "opencode", "zed"]
 COMMAND = ["/opt/unhang/bin/unhang", "mcp"]
@@ -48,7 +48,7 @@ def run(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_fresh_file_is_written_once(tmp_path: Path, name: str) -> None:
-    client = mcp_clients.known({"HOME": str(tmp_path)})[name]
+    client = known_mcp_clients.known({"HOME": str(tmp_path)})[name]
     dry = run(tmp_path, "install", name, "--dry-run")
     assert dry.returncode == 0
     assert all(f"+{line}" in dry.stdout for line in run(tmp_path, "config", name).stdout.splitlines()[1:])
@@ -72,7 +72,7 @@ def test_a_fresh_file_is_written_once(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "codex"])
 def test_comments_order_and_other_servers_stay(tmp_path: Path, name: str) -> None:
-    client = mcp_clients.known({"HOME": str(tmp_path)})[name]
+    client = known_mcp_clients.known({"HOME": str(tmp_path)})[name]
     before = SETTINGS.replace("mcpServers", client.keys[0])
     after = mcp_clients.add(client, before, COMMAND)
     for line in before.splitlines():
@@ -84,7 +84,7 @@ def test_comments_order_and_other_servers_stay(tmp_path: Path, name: str) -> Non
 
 
 def test_toml_keeps_what_is_there(tmp_path: Path) -> None:
-    client = mcp_clients.known({"HOME": str(tmp_path)})["codex"]
+    client = known_mcp_clients.known({"HOME": str(tmp_path)})["codex"]
     before = '# mine\nmodel = "m"\n\n[mcp_servers.other]\ncommand = "x"  # note\n'
     after = mcp_clients.add(client, before, COMMAND)
     assert after.startswith(before)
@@ -134,8 +134,8 @@ def test_a_project_has_a_file_of_its_own(tmp_path: Path) -> None:
 
 def test_an_unknown_client_is_refused_with_the_names_of_the_known(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="claude-code, codex"):
-        mcp_clients.client_of("emacs", {"HOME": str(tmp_path)})
-    assert mcp_clients.client_of("claude", {"HOME": str(tmp_path)}).name == "claude-code"
+        known_mcp_clients.client_of("emacs", {"HOME": str(tmp_path)})
+    assert known_mcp_clients.client_of("claude", {"HOME": str(tmp_path)}).name == "claude-code"
 
 
 @pytest.mark.parametrize(
@@ -198,7 +198,7 @@ ISOLATED = ["/usr/bin/python3", "-I", "-c", "import sys; from unhang.__main__ im
 def test_an_entry_of_our_own_that_is_stale_is_updated_and_keeps_its_options(
     tmp_path: Path, name: str, old: list[str]
 ) -> None:
-    client = mcp_clients.known({"HOME": str(tmp_path)})[name]
+    client = known_mcp_clients.known({"HOME": str(tmp_path)})[name]
     before = "" if client.form == "toml" else SETTINGS.replace("mcpServers", client.keys[0])
     stale = mcp_clients.add(client, before, old)
     fresh = mcp_clients.add(client, stale, COMMAND)
@@ -212,7 +212,7 @@ def test_an_entry_of_our_own_that_is_stale_is_updated_and_keeps_its_options(
 
 
 def test_what_a_person_added_to_the_entry_stays(tmp_path: Path) -> None:
-    known = mcp_clients.known({"HOME": str(tmp_path)})
+    known = known_mcp_clients.known({"HOME": str(tmp_path)})
     head = '[mcp_servers.unhang]\ncommand = "/old/unhang"\nargs = ["mcp"]\n'
     table = head + "startup_timeout_sec = 9  # mine\n\n[other]\na = 1\n"
     done = mcp_clients.add(known["codex"], table, COMMAND)
@@ -231,7 +231,7 @@ def test_an_entry_that_another_program_starts_is_not_ours() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_what_was_installed_is_uninstalled(tmp_path: Path, name: str) -> None:
-    client = mcp_clients.known({"HOME": str(tmp_path)})[name]
+    client = known_mcp_clients.known({"HOME": str(tmp_path)})[name]
     assert run(tmp_path, "install", name).returncode == 0
     dry = run(tmp_path, "uninstall", name, "--dry-run")
     assert dry.returncode == 0
@@ -258,7 +258,7 @@ def test_a_project_file_holds_nothing_of_this_machine(tmp_path: Path, name: str)
     place, entry = PROJECT_FILES[name]
     assert run(tmp_path, "install", name, "--project").returncode == 0
     text = (tmp_path / place).read_text()
-    client = mcp_clients.known({"HOME": str(tmp_path)})[name]
+    client = known_mcp_clients.known({"HOME": str(tmp_path)})[name]
     value = tomllib.loads(text) if client.form == "toml" else json.loads(text)
     for key in client.keys:
         value = value[key]

@@ -19,7 +19,7 @@ from unhang.core.policy.file.lint import lint
 from unhang.core.policy.file.load import load
 from unhang.core.policy.resolve import resolve
 from unhang.errors import UsageError
-from unhang.installers import claude_code, mcp_clients, zed
+from unhang.installers import claude_code, known_mcp_clients, mcp_clients, zed
 from unhang.sessions import settings as watch_settings
 from unhang.store import policy_file
 
@@ -279,7 +279,7 @@ def test_any_settings_of_a_watcher_are_read_or_a_usage_error(tmp_path: Path, dat
 
 # --- settings that others keep --------------------------------------------------------------------------------------
 
-CLIENTS = mcp_clients.known({"HOME": "/home"})
+CLIENTS = known_mcp_clients.known({"HOME": "/home"})
 
 
 @given(st.one_of(JSON, TOML), st.sampled_from(sorted(CLIENTS)))

@@ -50,6 +50,28 @@ def test_ordinary_lines_need_no_argparse(name: str, words: list[str]) -> None:
     assert vars(found) == vars(parser_of(name, load(name), "").parse(words))
 
 
+SERVED = [
+    [],
+    ["--compat", "--wait", "5", "--max-jobs=3", "--aliases", "myshell", "--deny-dir", "/a", "--deny-dir=/b"],
+    ["--http", "127.0.0.1:0", "--token-file", "t", "--policy", "p.toml", "--allow-command", "git *"],
+]
+
+
+@pytest.mark.parametrize("words", SERVED)
+def test_the_server_is_started_without_argparse(words: list[str]) -> None:
+    found = plain_line.read(load("mcp"), words)
+    assert found is not None
+    assert vars(found) == vars(parser_of("mcp", load("mcp"), "").parse(words))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["install", "codex"], ["config"], ["nonsense"], ["--wait", "5", "install", "zed", "-y"], ["--"], ["--wai"]],
+)
+def test_a_verb_of_the_server_or_a_mistake_is_left_to_argparse(words: list[str]) -> None:
+    assert plain_line.read(load("mcp"), words) is None
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 @pytest.mark.parametrize(
     "words",

@@ -15,7 +15,7 @@ from unhang.faces.cli.command_module import load
 from unhang.faces.cli.main import COMMANDS, overview, run
 from unhang.faces.cli.parser import parser_of
 from unhang.faces.cli.plain_line import options_of
-from unhang.installers import mcp_clients
+from unhang.installers import known_mcp_clients
 
 
 @pytest.mark.parametrize(("word", "wanted"), suggest.OTHER_WORDS.items())
@@ -159,7 +159,7 @@ def test_the_server_at_a_terminal_says_what_it_is_by_words(desk_of: Callable[...
     desk.matches(r"^code 2$")
     assert "    unhang mcp install claude-code" in desk.lines()
     text = " ".join(desk.lines())
-    clients = [*mcp_clients.known({"HOME": "/"})]
+    clients = [*known_mcp_clients.known({"HOME": "/"})]
     for words in ("A client (an editor, an agent) starts it", f"{', '.join(clients[-3:])}."):
         assert words in text, "no word is broken"
 

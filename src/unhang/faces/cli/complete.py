@@ -134,9 +134,9 @@ def _values(name: str, action: argparse.Action) -> list[str]:
     if action.dest == "job" or metavar in ("JOB", "JOB…"):
         return _jobs(live=name in _LIVE)
     if action.dest == "client":
-        from unhang.installers import mcp_clients
+        from unhang.installers import known_mcp_clients
 
-        return list(mcp_clients.known(dict(os.environ)))
+        return list(known_mcp_clients.known(dict(os.environ)))
     if action.dest == "agent":
         from unhang.agents.acp import catalogue
 

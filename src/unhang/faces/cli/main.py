@@ -57,6 +57,8 @@ COMMANDS = {
     "completion": "completion",
 }
 _TAKES_A_COMMAND = frozenset({"run", "start"})
+# their start is waited for: a plain line of theirs is read without argparse
+_IS_WAITED_FOR = _TAKES_A_COMMAND | {"mcp"}
 # what stands behind -- is for the agent
 _PASSES_ON = frozenset({"acp", "claude"})
 
@@ -168,7 +170,7 @@ def _run(name: str, words: list[str], command: list[str] | None, launcher: Forki
 
     module = load(COMMANDS[name])
     args, parser = None, None
-    if launcher is not None:
+    if name in _IS_WAITED_FOR:
         from unhang.faces.cli import plain_line
 
         args = plain_line.read(module, words)

@@ -1,7 +1,7 @@
-"""Reads a plain command line of `run` or `start` without argparse, whose import takes as long as starting the job.
+"""Reads a plain command line of `run`, `start` or `mcp` without argparse, whose import takes as long as starting a job.
 
 The options are those that the command's own `configure` adds. A line is plain if every option is written out and has
-its value, and nothing is wrong with it. Everything else, such as `--help` or a mistake, is left to argparse.
+its value, and nothing is wrong with it. Everything else, such as `--help`, a verb or a mistake, is left to argparse.
 """
 
 from __future__ import annotations
@@ -83,6 +83,11 @@ class PlainLine:
         self._defaults.setdefault(dest, default)
         self._options[name] = _Option(dest, action, type, choices)
 
+    def add_subparsers(self, *, dest: str, **_words: str) -> _Verbs:
+        """Return what takes the verbs of the command; a line that has one is not plain."""
+        self._defaults[dest] = None
+        return _Verbs()
+
     def read(self, words: list[str]) -> argparse.Namespace | None:
         """Return what the line says; None: it is not plain."""
         found: Any = _Arguments()
@@ -93,7 +98,10 @@ class PlainLine:
                 at += self._take(words[at : at + 2], vars(found))
         except _NotPlain:
             return None
-        setattr(found, self._rest, words[at:])
+        if self._rest:
+            setattr(found, self._rest, words[at:])
+        elif at < len(words):
+            return None
         arguments: argparse.Namespace = found
         return arguments
 
@@ -113,6 +121,17 @@ class PlainLine:
         value = option.value_of(given if equals else words[1])
         found[option.dest] = [*found[option.dest], value] if option.action == "append" else value
         return 1 if equals else 2
+
+
+class _Verbs:
+    """Takes the verbs of a command and their options, and keeps none."""
+
+    def add_parser(self, _name: str, **_words: str) -> _Verbs:
+        """Return what takes the options of a verb."""
+        return self
+
+    def add_argument(self, *_names: str, **_words: Any) -> None:
+        """Take an option."""
 
 
 def options_of(configure: Callable[[Any], None]) -> list[str]:

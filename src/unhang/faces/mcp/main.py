@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
-
 from unhang.core.extras import Extra
 from unhang.errors import UsageError
 from unhang.faces.mcp.settings import Settings
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
 
 
 def settings_of(args: argparse.Namespace) -> Settings:

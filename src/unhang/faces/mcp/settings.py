@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from unhang.core.policy.model import Bounds
+from unhang.core.record import Record
 
 # Clients give up on a call after 60 s (the default of the TypeScript SDK); the answer must come before that.
 WAIT = 45.0
@@ -15,8 +14,7 @@ BOUNDS = Bounds(1.0, 86400.0, 1.0, 86400.0)
 DELEGATOR, MYSHELL = "delegator", "myshell"
 
 
-@dataclass(frozen=True)
-class Settings:
+class Settings(Record):
     """What the options of `unhang mcp` decide; times are in seconds."""
 
     wait: float = WAIT

@@ -6,7 +6,7 @@ import argparse
 import os
 import sys
 
-from unhang.installers import claude_code, flow, mcp_clients
+from unhang.installers import claude_code, flow, known_mcp_clients, mcp_clients
 
 
 def main(args: argparse.Namespace) -> int:
@@ -14,7 +14,7 @@ def main(args: argparse.Namespace) -> int:
     installs = args.claude_verb == "install"
     changes = [claude_code.plan(os.environ, project=args.project, installs=installs)]
     if args.mcp:
-        client = mcp_clients.client_of("claude-code", dict(os.environ))
+        client = known_mcp_clients.client_of("claude-code", dict(os.environ))
         changes.append(mcp_clients.plan(client, project=args.project, installs=installs))
     if installs and claude_code.uses_plugin(changes[0].before or ""):
         print("unhang: the plugin is enabled and brings the same hooks; one of the two is enough", file=sys.stderr)

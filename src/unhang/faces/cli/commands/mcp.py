@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 
 from unhang.errors import EXIT_USAGE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
 
 SUMMARY = "the MCP server for agents; install CLIENT adds it to a client's configuration"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the verbs and options of `unhang mcp`."""
-    from unhang.installers import mcp_clients
+    from unhang.installers import known_mcp_clients
 
-    *most, last = mcp_clients.known(dict(os.environ))
+    *most, last = known_mcp_clients.known(dict(os.environ))
     clients = f"{', '.join(most)} or {last}"
     parser.add_argument("--http", metavar="HOST:PORT", help="serve HTTP there instead of stdio (port 0: any free one)")
     parser.add_argument("--token-file", metavar="FILE", help="HTTP: where the bearer token is (0600, made if need be)")
@@ -87,9 +90,9 @@ def _serve(args: argparse.Namespace) -> int:
 
 
 def _config(args: argparse.Namespace) -> int:
-    from unhang.installers import mcp_clients
+    from unhang.installers import known_mcp_clients, mcp_clients
 
-    client = mcp_clients.client_of(args.client, dict(os.environ))
+    client = known_mcp_clients.client_of(args.client, dict(os.environ))
     print(f"# {client.title}: {client.path}" if client.form == "toml" else f"// {client.title}: {client.path}")
     print(mcp_clients.snippet(client, mcp_clients.server_command()), end="")
     return 0
@@ -97,9 +100,9 @@ def _config(args: argparse.Namespace) -> int:
 
 def _install(args: argparse.Namespace) -> int:
     """This command does not ask: it only adds, updates or removes one entry, and keeps a backup."""
-    from unhang.installers import flow, mcp_clients
+    from unhang.installers import flow, known_mcp_clients, mcp_clients
 
-    client = mcp_clients.client_of(args.client, dict(os.environ))
+    client = known_mcp_clients.client_of(args.client, dict(os.environ))
     installs = args.mcp_verb == "install"
     change = mcp_clients.plan(client, project=args.project, installs=installs)
     flow.carry_out([change], yes=True, dry_run=args.dry_run)
@@ -112,9 +115,9 @@ def _introduce() -> int:
     """Tell a person who typed the command of a server what it is, instead of waiting for a client that never comes."""
     from unhang.core.wrap import wrapped
     from unhang.faces.cli.parser import columns
-    from unhang.installers import mcp_clients
+    from unhang.installers import known_mcp_clients
 
-    names = ", ".join(mcp_clients.known(dict(os.environ)))
+    names = ", ".join(known_mcp_clients.known(dict(os.environ)))
     what = (
         "This is unhang's MCP server. A client (an editor, an agent) starts it and talks to it over stdin and stdout;"
     )
