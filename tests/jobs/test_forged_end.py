@@ -7,7 +7,9 @@ from functools import partial
 
 from tests.support.jobs import STILL, Jobs, over, wait_until
 from unhang.core import events as ev
+from unhang.core.metrics import series
 from unhang.jobs.handle import Job
+from unhang.jobs.metrics import collect
 from unhang.jobs.overview import Overview
 from unhang.store.reader import last_event
 
@@ -52,6 +54,20 @@ def test_a_job_that_says_in_its_log_that_it_has_ended_is_called_running_and_doct
     last = last_event(job.place.events)
     assert last is not None
     assert (last["type"], last["exitCode"]) == (ev.EXITED, 7), "the end that its keeper has recorded"
+
+
+def test_metrics_count_the_end_that_the_keeper_records_and_not_the_forged_one(jobs: Jobs) -> None:
+    job = forger(jobs)
+    for _ in range(2):
+        found = collect(str(jobs.home)).counts
+        assert found[series.counted(series.JOBS, "running")] == 1
+        assert not any(key.startswith(series.ENDED.key) for key in found)
+    assert jobs.call("send", job.id, "go on").code == 0
+    assert over(job).ended()
+    found = collect(str(jobs.home)).counts
+    ends = {key: value for key, value in found.items() if key.startswith(f"{series.ENDED.key} ")}
+    assert ends == {series.counted(series.ENDED, "error", "exit"): 1}
+    assert series.counted(series.JOBS, "running") not in found
 
 
 def test_a_job_with_a_forged_end_can_be_cancelled(jobs: Jobs) -> None:

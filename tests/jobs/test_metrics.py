@@ -16,6 +16,12 @@ import pytest
 from tests.support.jobs import STILL, Jobs, check_log, kill_with_guard, over, wait_until
 from tests.support.places import ROOT
 from tests.support.programs import unavailable
+from unhang.core import events as ev
+from unhang.core.metrics import series
+from unhang.core.metrics.exposition import exposition
+from unhang.jobs.metrics import Most, collect
+from unhang.store.layout import JobDir
+from unhang.store.reader import EventReader
 
 PROMTOOL = ROOT / ".cache" / "promtool" / "promtool"
 
@@ -63,6 +69,79 @@ def test_ends_are_counted_once_and_outlive_their_records(jobs: Jobs) -> None:
     job = over(jobs.begin("--", "true"))
     assert jobs.call("gc", job.id).code == 0
     assert metrics(jobs)[SUCCESS] == 3
+
+
+class Reading:
+    """Which logs are read from here on, and how many events of them."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.logs: list[str] = []
+        self.events = 0
+        read_lines = EventReader.read_lines
+
+        def counted(reader: EventReader, limit: int | None = None) -> list[tuple[ev.Event, bytes]]:
+            found = read_lines(reader, limit)
+            self.logs.append(os.readlink(f"/proc/self/fd/{reader._fd}"))
+            self.events += len(found)
+            return found
+
+        monkeypatch.setattr(EventReader, "read_lines", counted)
+
+
+def records(jobs: Jobs, count: int) -> list[JobDir]:
+    """So many records of the same job, the newest first."""
+    id_ = jobs.call("run", "--json", "--", "true").result["jobId"]
+    original = jobs.handle(id_).place
+    places = [original, *(jobs.copy(original, JobDir(str(jobs.home), f"{n:010d}")) for n in range(1, count))]
+    for age, place in enumerate(places):
+        os.utime(place.events, (2e9 - age, 2e9 - age))
+    return places
+
+
+def test_a_scrape_reads_so_many_records_and_the_next_one_goes_on_behind_them(
+    jobs: Jobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places = records(jobs, 10)
+    lines = len(check_log(places[0]))
+    reading, home, seen, totals = Reading(monkeypatch), str(jobs.home), [], []
+    for _ in range(4):
+        counts = collect(home, Most(4, 1000))
+        seen.append((reading.logs, reading.events))
+        totals.append((counts.is_whole, counts.counts[series.counted(series.UNCOUNTED)]))
+        reading.logs, reading.events = [], 0
+    logs = [place.events for place in places]
+    assert [sorted(names) for names, _ in seen] == [sorted(logs[:4]), sorted(logs[4:8]), sorted(logs[8:]), []]
+    assert [events for _, events in seen] == [4 * lines, 4 * lines, 2 * lines, 0]
+    assert totals == [(False, 6), (False, 2), (True, 0), (True, 0)]
+    assert metrics(jobs)[SUCCESS] == 10
+
+
+def test_a_long_log_is_counted_over_several_scrapes(jobs: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = records(jobs, 1)[0]
+    lines = len(check_log(place))
+    assert lines > 1
+    reading, whole = Reading(monkeypatch), False
+    for number in range(2 * lines):
+        counts = collect(str(jobs.home), Most(1, 1))
+        assert reading.events == min(number + 1, lines)
+        assert not whole or counts.is_whole
+        whole = counts.is_whole
+    assert whole
+    assert metrics(jobs)[SUCCESS] == 1
+
+
+def test_totals_are_shown_when_what_was_there_before_has_been_counted_and_stay(jobs: Jobs) -> None:
+    """A rate would take jobs of long ago, counted a part at a time, for jobs of now."""
+    records(jobs, 3)
+    first, second = (collect(str(jobs.home), Most(2, 1000)) for _ in range(2))
+    assert "unhang_job_ends_total{" not in exposition(first.counts, "", has_totals=first.is_whole)
+    assert "unhang_jobs{" in exposition(first.counts, "", has_totals=first.is_whole)
+    assert SUCCESS + " 3\n" in exposition(second.counts, "", has_totals=second.is_whole)
+    for _ in range(3):
+        jobs.call("run", "--", "true")
+    later = collect(str(jobs.home), Most(2, 1000))
+    assert (later.is_whole, later.counts[series.counted(series.UNCOUNTED)]) == (True, 1)
+    assert metrics(jobs)[SUCCESS] == 6
 
 
 def test_nothing_is_counted_where_nobody_asked(jobs: Jobs) -> None:

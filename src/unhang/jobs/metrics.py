@@ -7,19 +7,25 @@
 Who asks for metrics brings the totals up to date; nothing is counted before the first one does. From then on a job
 is also counted before its record is removed, so that no end is missed between two scrapes. The totals and the list of
 the jobs in them are one file, replaced as a whole: a job is counted once, whatever is killed meanwhile.
+
+A scraper waits for its answer, so a scrape may read so much and no more (`Most`), the newest records first, and the
+next one goes on behind it; a metric says how many records are left. Until everything that was there at the first
+scrape has been counted there are no totals to show: to a scraper, what happened long ago would be happening now.
 """
 
 from __future__ import annotations
 
 import os
 
+from unhang.core import events as ev
 from unhang.core import values
 from unhang.core.metrics import series
 from unhang.core.metrics.exposition import exposition
 from unhang.core.metrics.tally import Tally, add, totals
+from unhang.core.record import Record
 from unhang.errors import StateError, UnhangError
 from unhang.jobs import reconcile
-from unhang.jobs.listing import list_jobs
+from unhang.jobs.listing import row_of
 from unhang.jobs.token_file import read_or_make
 from unhang.procs.usage import readers_of, usage_of
 from unhang.store import alert_news, file_lock, files, find, records
@@ -31,6 +37,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from unhang.core.overview import Usage
     from unhang.store.index import Row
 
 FOLDER = "metrics"
@@ -38,31 +45,49 @@ FOLDER = "metrics"
 _PATIENCE = 5.0
 
 
-def metrics_text(home: str) -> str:
-    """Return the metrics of a home, as Prometheus reads them."""
+class Most(Record):
+    """How much one scrape may read. `records`: of those that no scrape has seen yet. `events`: in all."""
+
+    records: int
+    events: int
+
+
+# Half a second of work, on a slow machine or one under load some seconds: Prometheus waits for ten.
+OF_A_SCRAPE = Most(4000, 20_000)
+
+
+def metrics_text(home: str, most: Most | None = None) -> str:
+    """Return the metrics of a home, as Prometheus reads them. `most`: what may be read for it; else everything."""
     from unhang import __version__
 
-    return exposition(collect(home), __version__)
+    found = collect(home, most)
+    return exposition(found.counts, __version__, has_totals=found.is_whole)
 
 
-def collect(home: str) -> dict[str, float]:
-    """Return every count, by its key: what has happened so far, and how it stands now."""
+class Counts(Record):
+    """Every count, by its key. `is_whole`: what was there at the first scrape has been counted."""
+
+    counts: dict[str, float]
+    is_whole: bool
+
+
+def collect(home: str, most: Most | None = None) -> Counts:
+    """Return every count: what has happened so far, and how it stands now."""
     homes.make(home)
-    rows = list_jobs(home, running_only=True)
-    keepers = _keepers(home, rows)
-    usage = usage_of(keepers)
-    counts = _count(home, {job: usage[pid].cpu_ms / 1000 for pid, job in keepers.items() if pid in usage})
-    for row in rows:
-        state = row.phase if row.phase in series.STATES else "running"
-        add(counts, {series.counted(series.JOBS, state): 1})
-    own = {os.getpid(), *keepers}
-    following = readers_of({JobDir(home, row.id).events for row in rows}, own) if rows else 0
+    state = _count(home, most)
+    counts = state.counts()
+    for row in state.running:
+        phase = row.phase if row.phase in series.STATES else "running"
+        add(counts, {series.counted(series.JOBS, phase): 1})
+    own = {os.getpid(), *state.keepers}
+    logs = {JobDir(home, row.id).events for row in state.running}
     counts |= {
-        series.counted(series.KEEPERS): len(usage),
-        series.counted(series.KEEPER_MEMORY): sum(each.memory for each in usage.values()),
-        series.counted(series.FOLLOWERS): following,
+        series.counted(series.UNCOUNTED): state.left,
+        series.counted(series.KEEPERS): len(state.usage),
+        series.counted(series.KEEPER_MEMORY): sum(each.memory for each in state.usage.values()),
+        series.counted(series.FOLLOWERS): readers_of(logs, own) if logs else 0,
     }
-    return counts | _deliveries(home)
+    return Counts(counts | _deliveries(home), state.is_whole)
 
 
 def scraper_token(home: str) -> str:
@@ -77,7 +102,7 @@ def count_before_removal(home: str) -> None:
     if not os.path.exists(_state_path(home)):
         return
     try:
-        _count(home, {})
+        _count(home, None)
     except (UnhangError, OSError):
         pass  # totals that cannot be written must not keep a full disk full
 
@@ -86,8 +111,8 @@ def _state_path(home: str) -> str:
     return f"{home}/{FOLDER}/state.json"
 
 
-def _count(home: str, cpu: dict[str, float]) -> dict[str, float]:
-    """Bring the totals up to date; all that was ever counted. `cpu`: seconds of the keepers that run."""
+def _count(home: str, most: Most | None) -> _State:
+    """Bring the totals up to date, as far as `most` allows; the totals, and what was seen on the way."""
     homes.make(f"{home}/{FOLDER}")
     held = files.open_plain(f"{home}/{FOLDER}/lock", os.O_RDWR | os.O_CREAT)
     try:
@@ -95,14 +120,14 @@ def _count(home: str, cpu: dict[str, float]) -> dict[str, float]:
         before = files.read_json(_state_path(home)) or {}
         files.refuse_newer(before, _state_path(home))
         state = _State(before)
-        state.count(home, cpu)
+        state.count(home, most)
         after = state.to_json()
         # else the process that holds the lock hangs: it is counted again the next time
         if alone and after != {name: value for name, value in before.items() if name != "v"}:
             files.write_json(_state_path(home), after, durable=True)
     finally:
         os.close(held)
-    return state.counts()
+    return state
 
 
 class _State:
@@ -113,12 +138,18 @@ class _State:
         for job, each in (values.mapping(value.get("open")) or {}).items():
             if isinstance(each, dict):
                 self._open[job] = _Counted(each)
+        self.is_whole = "totals" in value and value.get("partial") is not True
+        self.left = 0  # records that have not been counted, or not to their end
+        self.running: list[Row] = []
+        self.keepers: dict[int, str] = {}
+        self.usage: dict[int, Usage] = {}
 
     def to_json(self) -> dict[str, Any]:
         return {
             "totals": self._totals,
             "done": sorted(self._done),
             "open": {job: each.to_json() for job, each in self._open.items()},
+            **({} if self.is_whole else {"partial": True}),
         }
 
     def counts(self) -> dict[str, float]:
@@ -127,23 +158,52 @@ class _State:
             add(found, each.tally.counts)
         return found
 
-    def count(self, home: str, cpu: dict[str, float]) -> None:
+    def count(self, home: str, most: Most | None) -> None:
         ids = set(find.all_ids(home))
         self._done &= ids
-        for job in sorted(ids - self._done):
-            found = self._open.setdefault(job, _Counted({}))
-            if job in cpu:
-                found.tally.saw_keeper(cpu[job])
-            try:
-                found.read(JobDir(home, job))
-            except (StateError, OSError):
-                continue  # just born, or no file of ours: it is looked at again the next time
+        events = None if most is None else most.events
+        for job in self._to_read(home, ids, most):
+            place, found = JobDir(home, job), self._open.setdefault(job, _Counted({}))
+            row = None
+            events = found.read(place, events)
+            if not found.tally.ended:
+                row = row_of(place)  # which records the loss of a job that has lost its keeper
+                events = found.read(place, events)
+            if row is not None and not row.final:
+                self.running.append(row)
+            if not found.tally.ended:
+                self.left += events == 0 or (row is not None and row.final)
+        self._look_at_keepers(home)
         for job, found in list(self._open.items()):
-            if found.tally.ended or job not in ids:  # what is gone was removed by hand; what it had counted stays
+            gone = job not in ids  # removed by hand; what it had counted stays
+            if gone or found.tally.ended:
                 add(self._totals, found.tally.counts)
                 del self._open[job]
-                if job in ids:
+                if not gone:
                     self._done.add(job)
+        self.is_whole = self.is_whole or not self.left
+
+    def _to_read(self, home: str, ids: set[str], most: Most | None) -> list[str]:
+        """Those that run, as far as is known, and of the others as many as may be read, the newest first."""
+        new = ids - self._done - self._open.keys()
+        if most is None or len(new) <= most.records:
+            return sorted(ids - self._done)
+        self.left = len(new) - most.records
+        by_time = sorted(new, key=lambda job: _last_written(JobDir(home, job).events), reverse=True)
+        return [*sorted(ids & self._open.keys()), *by_time[: most.records]]
+
+    def _look_at_keepers(self, home: str) -> None:
+        self.keepers = _keepers(home, self.running)
+        self.usage = usage_of(self.keepers)
+        for pid, used in self.usage.items():
+            self._open[self.keepers[pid]].tally.saw_keeper(used.cpu_ms / 1000)
+
+
+def _last_written(path: str) -> float:
+    try:
+        return os.stat(path).st_mtime
+    except OSError:
+        return 0.0
 
 
 class _Counted:
@@ -157,11 +217,21 @@ class _Counted:
     def to_json(self) -> dict[str, Any]:
         return {"seq": self._seq, "position": self._position, "tally": self.tally.to_json()}
 
-    def read(self, place: JobDir) -> None:
-        with EventReader(place.events, after_seq=self._seq, position=self._position) as reader:
-            for event in reader.read_new():
-                self.tally.apply(event)
+    def read(self, place: JobDir, most: int | None) -> int | None:
+        """Count what is new, at most so many events; how many more may be counted."""
+        try:
+            with EventReader(place.events, after_seq=self._seq, position=self._position) as reader:
+                found = reader.read_new(most)
+        except (StateError, OSError):
+            return most  # just born, or no file of ours: it is looked at again the next time
+        ends = [event for event in found if event["type"] == ev.EXITED]
+        # A job can write an end into its own log: it waits for the one that its keeper writes, and is not counted.
+        if not ends or not reconcile.is_untrue_end(place):
             self._seq, self._position = reader.seq, reader.position
+            for event in found:
+                if event not in ends[:-1]:
+                    self.tally.apply(event)
+        return None if most is None else most - len(found)
 
 
 def _keepers(home: str, rows: list[Row]) -> dict[int, str]:

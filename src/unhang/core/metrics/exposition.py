@@ -12,14 +12,19 @@ if TYPE_CHECKING:
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
-def exposition(counts: dict[str, float], version: str) -> str:
-    """Return every series of every metric, those with 0 too: a rate needs a beginning."""
+def exposition(counts: dict[str, float], version: str, *, has_totals: bool = True) -> str:
+    """Return every series of every metric, those with 0 too: a rate needs a beginning.
+
+    `has_totals`: else there are no totals to show yet, and their series are missing.
+    """
     lines = [
         "# HELP unhang_build_info The version of unhang that wrote this.",
         "# TYPE unhang_build_info gauge",
         f"unhang_build_info{_labels({'version': version})} 1",
     ]
     for metric in series.METRICS:
+        if metric in series.TOTALS and not has_totals:
+            continue
         lines += [f"# HELP {metric.name} {metric.help}", f"# TYPE {metric.name} {metric.kind}"]
         for values in metric.sets:
             lines += _histogram(metric, values, counts) if metric.bounds else _sample(metric, values, counts)

@@ -134,6 +134,12 @@ KEEPERS = Metric("unhang_keepers", "gauge", "Keepers that run on this machine.",
 KEEPER_MEMORY = Metric(
     "unhang_keeper_resident_memory_bytes", "gauge", "Resident memory of all keepers that run.", "memory"
 )
+UNCOUNTED = Metric(
+    "unhang_uncounted_jobs",
+    "gauge",
+    "Records of jobs that the totals do not hold yet; the next scrapes count them.",
+    "uncounted",
+)
 
 METRICS = (
     JOBS,
@@ -152,7 +158,12 @@ METRICS = (
     KEEPER_MEMORY,
     FOLLOWERS,
     DELIVERED,
+    UNCOUNTED,
 )
+
+
+# Counted from the logs of all jobs.
+TOTALS = (STARTS, RETRIES, ENDED, DURATION, NOTICED, WAITED, WARNINGS, EXTENDED, FALSE_ALARMS, STOPPED, KEEPER_CPU)
 
 
 def counted(metric: Metric, *values: str) -> str:

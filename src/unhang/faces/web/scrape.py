@@ -1,4 +1,4 @@
-"""`/metrics` of the page. To count takes reading every job, so however many ask at once, it is done once for them."""
+"""`/metrics` of the page. A count reads what jobs have recorded: however many ask at once, it is made once for them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from starlette.responses import Response
 from unhang.core import plain_text
 from unhang.core.metrics.exposition import CONTENT_TYPE
 from unhang.errors import UnhangError
-from unhang.jobs.metrics import metrics_text
+from unhang.jobs.metrics import OF_A_SCRAPE, metrics_text
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -33,6 +33,6 @@ class Scrape:
     async def _count(self) -> Response:
         headers = {"Cache-Control": "no-store", "Content-Type": CONTENT_TYPE}
         try:
-            return Response(await run_in_threadpool(metrics_text, self._home), headers=headers)
+            return Response(await run_in_threadpool(metrics_text, self._home, OF_A_SCRAPE), headers=headers)
         except (UnhangError, OSError) as error:
             return Response(plain_text.one_line(str(error), 300) + "\n", 500, headers, "text/plain")
