@@ -334,11 +334,12 @@ def main() -> int:
     from tests.zoo.fourth import FOURTH
     from tests.zoo.holdout import HOLDOUT
     from tests.zoo.late import LATE
+    from tests.zoo.sixth import SIXTH
     from tests.zoo.third import THIRD
     from tests.zoo.tuned import TUNED
 
     name, where = sys.argv[1:3]
-    scenario = next(each for each in TUNED + HOLDOUT + THIRD + FOURTH + LATE + FIFTH if each.name == name)
+    scenario = next(each for each in TUNED + HOLDOUT + THIRD + FOURTH + LATE + FIFTH + SIXTH if each.name == name)
     sys.stdout.write(json.dumps(_stagehand(scenario, Path(where), "--record" in sys.argv)))
     return 0
 

@@ -183,6 +183,7 @@ class _Look:
         if catches_all and not runtime and maps_ruby(pid):
             runtime = RUBY
         caught = handled_on_purpose(wanted_by_go(pid, threads) if runtime == GO else handled, runtime)
+        caught |= _hidden_in_runtime(pid, handled, runtime)
         io, disk = read_io(read(f"/proc/{pid}/io", 512))
         return ProcessSample(
             pid=pid,
@@ -243,6 +244,24 @@ def handled_on_purpose(caught: int, runtime: str) -> int:
     if is_php(caught):
         return caught & ~(own | _PHP)
     return 0 if handles_all(caught) else caught & ~own
+
+
+def _hidden_in_runtime(pid: int, caught: int, runtime: str) -> int:
+    """The signals that a program handles on purpose among those that its runtime handles in any case.
+
+    Where it cannot be read which these are, all of them may be meant.
+    """
+    hidden = 0
+    if is_php(caught):
+        from unhang.procs.linux.sampler.handlers import handled_by_php  # most trees have no PHP
+
+        meant = handled_by_php(pid)
+        hidden = caught & _PHP if meant is None else caught & _PHP & meant
+    elif runtime == JVM and caught & _SIGHUP:
+        from unhang.procs.linux.sampler.handlers import java_handles_signals  # and no JVM
+
+        hidden = _SIGHUP if java_handles_signals(pid) else 0
+    return hidden
 
 
 def is_php(caught: int) -> bool:

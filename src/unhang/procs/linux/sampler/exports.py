@@ -1,0 +1,104 @@
+"""Where the exported variables of a program or library stand in the memory of a process that maps it.
+
+Debuggers and extensions find the state of a runtime by these names, and so do we: by the hash table that the loader
+uses, without a debugger, and without stopping anything. Files of 64 bits, little-endian, alone.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import struct
+from collections.abc import Callable
+
+from unhang.procs.linux.sampler.maps import mappings, path_of, span_of
+
+_PT_LOAD, _PT_DYNAMIC = 1, 2
+_STRINGS, _SYMBOLS, _HASH = 5, 6, 0x6FFFFEF5
+_SYMBOL = struct.Struct("<IBBHQQ")
+# A chain of the hash table is a few names long.
+_MOST_CHAIN = 1024
+# Names that are compared are shorter.
+_MOST_TEXT = 256
+# What a file that is no ELF file, or a broken one, makes of the parsing.
+UNREADABLE = (OSError, ValueError, struct.error, IndexError, OverflowError)
+
+
+class Exports:
+    """The exported names of a mapped ELF file, and its text. Close it after use."""
+
+    def __init__(self, path: str, first: int) -> None:
+        """`first` is the lowest address that the file is mapped to. One of UNREADABLE: it cannot be read."""
+        with open(path, "rb", buffering=0) as file:
+            self._data = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
+        try:
+            if self._data[:6] != b"\x7fELF\x02\x01":
+                raise ValueError("not an ELF file of 64 bits")
+            offset, size, count = (
+                struct.unpack_from("<Q", self._data, 32)[0],
+                *struct.unpack_from("<HH", self._data, 54),
+            )
+            headers = [struct.unpack_from("<IIQQQQ", self._data, offset + n * size) for n in range(count)]
+            self._loads: list[tuple[int, int, int]] = [
+                (each[3], each[2], each[5]) for each in headers if each[0] == _PT_LOAD
+            ]
+            self._bias = first - (min(each[0] for each in self._loads) & -mmap.PAGESIZE)
+            at, length = next((each[2], each[5]) for each in headers if each[0] == _PT_DYNAMIC)
+            self._dynamic = dict(struct.iter_unpack("<QQ", self._data[at : at + length - length % 16]))
+        except StopIteration:
+            self.close()
+            raise ValueError("nothing is exported") from None
+        except UNREADABLE:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Close the file."""
+        self._data.close()
+
+    def address(self, name: bytes) -> int | None:
+        """Return the address of a variable in the process; None: it is not exported."""
+        strings, symbols = (self._offset(self._dynamic[each]) for each in (_STRINGS, _SYMBOLS))
+        table = self._offset(self._dynamic.get(_HASH, -1))
+        if strings is None or symbols is None or table is None:
+            return None
+        buckets, first, blooms, _ = struct.unpack_from("<4I", self._data, table)
+        wanted = 5381
+        for byte in name:
+            wanted = (wanted * 33 + byte) & 0xFFFFFFFF
+        chains = table + 16 + blooms * 8 + buckets * 4
+        number = struct.unpack_from("<I", self._data, chains - buckets * 4 + wanted % buckets * 4)[0]
+        for _ in range(_MOST_CHAIN if number >= first else 0):
+            hashed = struct.unpack_from("<I", self._data, chains + (number - first) * 4)[0]
+            if hashed | 1 == wanted | 1:
+                at, *_, value, _ = _SYMBOL.unpack_from(self._data, symbols + number * _SYMBOL.size)
+                if self._data[strings + at : strings + at + len(name) + 1] == name + b"\0":
+                    return int(value) + self._bias
+            if hashed & 1:
+                break
+            number += 1
+        return None
+
+    def text(self, address: int) -> bytes:
+        """Return the text that stands at an address of the process, from the file; empty where it does not."""
+        at = self._offset(address - self._bias)
+        return b"" if at is None else self._data[at : at + _MOST_TEXT].partition(b"\0")[0]
+
+    def _offset(self, virtual: int) -> int | None:
+        """Where in the file the byte stands that is loaded to an address."""
+        for low, at, size in self._loads:
+            if low <= virtual < low + size:
+                return at + virtual - low
+        return None
+
+
+def exports_of(pid: int, maps: bytes, belongs: Callable[[str], bool]) -> Exports | None:
+    """Return the exports of the first file whose name `belongs`, as a process maps it; None where there is none."""
+    for each in mappings(maps):
+        path = path_of(each)
+        if path and belongs(os.path.basename(path)):
+            try:
+                return Exports(f"/proc/{pid}/root{path}", span_of(each)[0])
+            except UNREADABLE:
+                return None
+    return None

@@ -1,0 +1,166 @@
+"""Which handlers of signals a program has that its runtime hides: PHP and the JVM handle some always, for themselves.
+
+Both keep what the program asked for in variables that they export, and those are read here.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+
+from unhang.procs.linux.sampler.exports import UNREADABLE, Exports, exports_of
+from unhang.procs.linux.sampler.maps import read_maps
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import BinaryIO
+
+# In front of PHP's handlers: depth, blocked, running, active, and two marks. Then flags and a handler for each signal.
+_PHP_HEAD = struct.Struct("<iiii??6x")
+_PHP_ENTRY = struct.Struct("<i4xQ")
+_SIGNALS = 64
+_DEFAULT, _IGNORE = 0, 1
+# The class that a program handles signals with. Nothing else of Java needs it.
+_JAVA_SIGNAL = b"sun/misc/Signal"
+# What the JVM tells debuggers of its structures: (type, field) of what leads from the classes to their names.
+_CLASSES = {
+    (b"ClassLoaderDataGraph", b"_head"), (b"ClassLoaderData", b"_next"), (b"ClassLoaderData", b"_klasses"),
+    (b"Klass", b"_next_link"), (b"Klass", b"_name"), (b"Symbol", b"_length"), (b"Symbol", b"_body"),
+}  # fmt: skip
+# A server of many libraries has ten thousand classes.
+MOST_CLASSES = 20_000
+_MOST_LOADERS = 2_048
+_BLOCK = 16_384
+_MOST_ROWS = 4_096
+
+
+def handled_by_php(pid: int) -> int | None:
+    """Return the signals that a PHP program has handlers for, one bit each, as in `SigCgt`; None: not known."""
+    found = exports_of(pid, read_maps(pid), lambda name: name.startswith(("php", "libphp")))
+    if found is None:
+        return None
+    try:
+        with _open(pid) as memory:
+            at = _known(found, b"zend_signal_globals")
+            return php_handlers(_Memory(memory.fileno()).read(at, _PHP_HEAD.size + _SIGNALS * _PHP_ENTRY.size))
+    except (*UNREADABLE, KeyError):
+        return None
+    finally:
+        found.close()
+
+
+def php_handlers(memory: bytes) -> int | None:
+    """Return the handlers in what may be PHP's `zend_signal_globals`; None where it is something else."""
+    if len(memory) < _PHP_HEAD.size + _SIGNALS * _PHP_ENTRY.size:
+        return None
+    depth, blocked, running, active, *_ = _PHP_HEAD.unpack_from(memory)
+    if min(depth, blocked, running) < 0 or active not in (0, 1):
+        return None
+    handlers = [handler for _, handler in _PHP_ENTRY.iter_unpack(memory[_PHP_HEAD.size :][: _SIGNALS * 16])]
+    return sum(1 << n for n, handler in enumerate(handlers) if handler not in (_DEFAULT, _IGNORE))
+
+
+def java_handles_signals(pid: int) -> bool:
+    """Return whether a Java program may handle signals itself: it has loaded the class for that, or it is not known."""
+    found = exports_of(pid, read_maps(pid), lambda name: name == "libjvm.so")
+    if found is None:
+        return True
+    try:
+        with _open(pid) as memory:
+            return _loaded(_Memory(memory.fileno()), found)
+    except (*UNREADABLE, KeyError):
+        return True  # it has ended, or changed meanwhile
+    finally:
+        found.close()
+
+
+def _loaded(memory: _Memory, jvm: Exports) -> bool:
+    fields = _fields(memory, jvm)
+    if not fields.keys() >= _CLASSES:
+        return True
+    following, named = fields[b"Klass", b"_next_link"], fields[b"Klass", b"_name"]
+    low, high = min(following, named), max(following, named) + 8
+    length, body = fields[b"Symbol", b"_length"], fields[b"Symbol", b"_body"]
+    wanted = struct.pack("<H", len(_JAVA_SIGNAL))
+    loader, classes = memory.word(fields[b"ClassLoaderDataGraph", b"_head"]), 0
+    for _ in range(_MOST_LOADERS):
+        if not loader:
+            return False
+        each = memory.word(loader + fields[b"ClassLoaderData", b"_klasses"])
+        while each:
+            classes += 1
+            if classes > MOST_CLASSES:
+                return True
+            part = memory.read(each + low, high - low)
+            name = struct.unpack_from("<Q", part, named - low)[0]
+            symbol = memory.read(name, body + len(_JAVA_SIGNAL))
+            if symbol[length : length + 2] == wanted and symbol[body:] == _JAVA_SIGNAL:
+                return True
+            each = struct.unpack_from("<Q", part, following - low)[0]
+        loader = memory.word(loader + fields[b"ClassLoaderData", b"_next"])
+    return True
+
+
+def _fields(memory: _Memory, jvm: Exports) -> dict[tuple[bytes, bytes], int]:
+    """The offsets of the fields of _CLASSES, and the address of the one that is static."""
+    columns = [
+        memory.word(_known(jvm, f"gHotSpotVMStructEntry{name}".encode()))
+        for name in ("TypeNameOffset", "FieldNameOffset", "IsStaticOffset", "OffsetOffset", "AddressOffset")
+    ]
+    stride = memory.word(_known(jvm, b"gHotSpotVMStructEntryArrayStride"))
+    if not 0 < stride <= 256 or max(columns) + 8 > stride:
+        return {}
+    found: dict[tuple[bytes, bytes], int] = {}
+    first = memory.word(_known(jvm, b"gHotSpotVMStructs"))
+    rows = memory.some(first, stride * _MOST_ROWS)
+    for at in range(0, len(rows) - stride + 1, stride):
+        kind, field, static, offset, address = (
+            struct.unpack_from("<I" if column is columns[2] else "<Q", rows, at + column)[0] for column in columns
+        )
+        if not kind:
+            break
+        name = jvm.text(kind), jvm.text(field)
+        if name in _CLASSES:
+            found[name] = address if static else offset
+    return found
+
+
+def _known(jvm: Exports, name: bytes) -> int:
+    at = jvm.address(name)
+    if at is None:
+        raise KeyError(name)
+    return at
+
+
+class _Memory:
+    """The memory of a process, through an open descriptor. OSError: it is not there."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+        self._blocks: dict[int, bytes] = {}  # what is small and lies near each other is read at once
+
+    def some(self, address: int, size: int) -> bytes:
+        """Read so many bytes, or as many as there are."""
+        return os.pread(self._fd, size, address)
+
+    def read(self, address: int, size: int) -> bytes:
+        number, offset = divmod(address, _BLOCK)
+        if (block := self._blocks.get(number)) is None:
+            try:
+                block = self.some(number * _BLOCK, _BLOCK)
+            except OSError:  # what is mapped begins within the block
+                block = b""
+            self._blocks[number] = block
+        found = block[offset : offset + size]
+        if len(found) < size:  # it lies in two blocks, or beside one
+            found = self.some(address, size)
+        if len(found) < size:
+            raise ValueError("it ends before")
+        return found
+
+    def word(self, address: int) -> int:
+        return int.from_bytes(self.read(address, 8), "little")
+
+
+def _open(pid: int) -> BinaryIO:
+    return open(f"/proc/{pid}/mem", "rb", buffering=0)
