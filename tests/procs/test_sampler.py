@@ -20,6 +20,7 @@ from unhang.core.diagnosis.samples import FOREVER, ProcessSample
 from unhang.procs.linux.procfs import read
 from unhang.procs.linux.sampler.jvm import counter
 from unhang.procs.linux.sampler.locks import locks_of
+from unhang.procs.linux.sampler.tree import head_of
 from unhang.procs.sampler.cheap import cheap
 from unhang.procs.sampler.full import full
 
@@ -283,3 +284,22 @@ def test_the_counter_of_futile_wakeups_is_read_from_the_file_of_a_jvm() -> None:
         counter((head + entry)[:size])
     assert counter(b"") is None
     assert counter(head + b"\xff" * 20 + name) is None
+
+
+def test_who_has_started_a_holder_outside_belongs_to_it_as_far_as_it_is_not_above_the_job_too() -> None:
+    below = "import subprocess, sys; p = subprocess.Popen(['sleep', '99']); print(p.pid, flush=True); p.wait()"
+    with (
+        subprocess.Popen([sys.executable, "-c", below], stdout=subprocess.PIPE) as parent,
+        subprocess.Popen(["sleep", "99"]) as job,
+    ):
+        try:
+            assert parent.stdout is not None
+            holder = int(parent.stdout.readline())
+            assert head_of(holder, job.pid) == parent.pid, "we are above both"
+            assert head_of(parent.pid, job.pid) == parent.pid
+            assert head_of(os.getpid(), job.pid) == os.getpid(), "it is above the job itself"
+            assert head_of(holder, parent.pid) == holder
+        finally:
+            os.kill(holder, signal.SIGKILL)
+            parent.kill()
+            job.kill()

@@ -29,14 +29,14 @@ from unhang.procs.linux.sampler.runtimes import (
     wanted_by_go,
 )
 from unhang.procs.linux.sampler.threads import MOST_THREADS, Reader, SchedulerClocks, syscall_table
-from unhang.procs.linux.sampler.tree import walk
+from unhang.procs.linux.sampler.tree import head_of, walk
 from unhang.procs.linux.sampler.waited import Strangers, masters_of, patience_of, timers_and_pids, tracees_of
 
 MOST_PROCESSES = 512
 MOST_THREADS_IN_ALL = 2048
 MOST_FDS_IN_ALL = 16_384
 MOST_SCREEN = 4096
-# Of a process outside that holds a lock we want, and what is below it.
+# Of a process outside that holds a lock we want, what it was started by, and what is below that.
 MOST_OTHERS = 32
 _SIGHUP, _SIGINT, _SIGQUIT = 1 << 0, 1 << 1, 1 << 2
 _SIGUSR1, _SIGUSR2, _SIGPIPE, _SIGALRM, _SIGTERM = 1 << 9, 1 << 11, 1 << 12, 1 << 13, 1 << 14
@@ -93,9 +93,10 @@ def full(
     for pid, lock in locks.items():
         processes[pid] = processes[pid]._replace(lock=lock)
     others: dict[int, ProcessSample] = {}
+    awaited = {pid for lock in locks.values() if lock.blocked for pid in lock.owners}
     for holder in dict.fromkeys(pid for lock in locks.values() for pid in lock.owners):
         if holder not in processes and holder not in others and holder not in UNSEEN:
-            around, more = walk(holder, include_root=True)
+            around, more = walk(head_of(holder, root) if holder in awaited else holder, include_root=True)
             if more or len(around) > MOST_OTHERS:
                 notes.append(f"looked at {MOST_OTHERS} of {len(around)} processes of pid {holder}, which holds a lock")
             for pid, parts in list(around.items())[:MOST_OTHERS]:

@@ -11,6 +11,10 @@ import os
 
 from unhang.procs.linux.procfs import read, sees_own_namespace, split
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 # A fork bomb must not make the look at it unbounded; what lies beyond is reported as not looked at.
 MOST_PROCESSES = 4096
 # One `children` file costs 2 us, a pass over /proc 5 us for each process on the machine.
@@ -98,3 +102,25 @@ def walk(root: int, *, include_root: bool = False) -> tuple[dict[int, tuple[str,
                 seen.add(child)
                 queue.append(child)
     return found, False
+
+
+def head_of(pid: int, root: int) -> int:
+    """Return the highest process above `pid`, or that itself, which is not above `root` as well, nor the machine's
+    first.
+
+    What has started a process may end it, and is no part of the tree below it.
+    """
+    ours = {1, root, *_above(root)}
+    for parent in _above(pid):
+        if parent in ours or pid in ours:
+            break
+        pid = parent
+    return pid
+
+
+def _above(pid: int) -> Iterator[int]:
+    """The parents of a process, the nearest first."""
+    seen = {pid, 0}
+    while (parts := split(read(f"/proc/{pid}/stat", 2048))) is not None and (pid := int(parts[1][1])) not in seen:
+        seen.add(pid)
+        yield pid
