@@ -12,6 +12,8 @@ protocol does:
   with a token, which it sends at once, always gets in
 - a connection that has not finished its TLS handshake counts as a stranger's, though uvicorn does not know of it yet
 - clients may hold half of the descriptors that this process may have, and a thousand at most; one more is closed
+- scrapers of metrics, whose token opens nothing else, are few and counted apart, so that they keep no client out; one
+  more closes the oldest one
 - a peer that takes nothing of what is written to it for a while is closed: what waits for it is held in memory
 """
 
@@ -42,6 +44,7 @@ READER_PATIENCE = 30.0
 _STRANGERS = 64
 _OF_ONE_ADDRESS = 48
 _CLIENTS = 1000
+_SCRAPERS = 64
 _KEY = "unhang.connection"
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
@@ -56,7 +59,9 @@ class ConnectionLimits:
         self.most_strangers = max(4, min(_STRANGERS, most // 8))
         self.most_of_one = max(3, min(_OF_ONE_ADDRESS, most // 10))
         self.most_clients = max(8, min(_CLIENTS, most // 2))
+        self.most_scrapers = max(2, min(_SCRAPERS, most // 16))
         self._strangers: dict[LimitedConnection, None] = {}  # the oldest first
+        self._scrapers: dict[LimitedConnection, None] = {}  # the oldest first
         self._clients: set[LimitedConnection] = set()
         self._accepted: dict[int, tuple[socket.socket, str]] = {}  # by descriptor, the oldest first
 
@@ -95,14 +100,25 @@ class ConnectionLimits:
         if connection in self._clients:
             return
         self._strangers.pop(connection, None)
+        self._scrapers.pop(connection, None)
         if len(self._clients) >= self.most_clients:
             connection.drop()
         else:
             self._clients.add(connection)
 
+    def scrapes(self, connection: LimitedConnection) -> None:
+        """Count a connection as a scraper's from now on, and close the oldest of them if there are too many."""
+        if connection in self._clients:
+            return
+        self._strangers.pop(connection, None)
+        self._scrapers[connection] = None
+        if len(self._scrapers) > self.most_scrapers:
+            next(iter(self._scrapers)).drop()
+
     def closed(self, connection: LimitedConnection) -> None:
         """Forget a connection."""
         self._strangers.pop(connection, None)
+        self._scrapers.pop(connection, None)
         self._clients.discard(connection)
 
 
@@ -172,10 +188,13 @@ class LimitedConnection(H11Protocol):
                 self._stranger = "" if user in (None, 0, os.geteuid()) else f"the user with the id {user}"
         return self._stranger
 
-    def admit(self) -> None:
-        """Let the connection stay: a request on it has shown the token."""
+    def admit(self, *, scraper: bool = False) -> None:
+        """Let the connection stay: a request on it has shown the token, or that of a scraper."""
         self._forget()
-        self._limits.admitted(self)
+        if scraper:
+            self._limits.scrapes(self)
+        else:
+            self._limits.admitted(self)
 
     def drop(self) -> None:
         """Close the connection at once, without sending what is left: a peer that does not read would keep it open."""
@@ -217,11 +236,11 @@ def stranger(scope: Any) -> str:
     return connection.stranger() if isinstance(connection, LimitedConnection) else ""
 
 
-def admit(scope: Any) -> None:
-    """Let the connection of this request stay: the request has shown the token."""
+def admit(scope: Any, *, scraper: bool = False) -> None:
+    """Let the connection of this request stay: the request has shown the token, or that of a scraper."""
     connection = (scope.get("state") or {}).get(_KEY)
     if isinstance(connection, LimitedConnection):
-        connection.admit()
+        connection.admit(scraper=scraper)
 
 
 def hosts_of(host: str, port: int) -> frozenset[str]:

@@ -37,7 +37,7 @@ async def _app(scope: Scope, receive: Receive, send: Send) -> None:
     """Lets in who knows the word."""
     del receive
     if scope["path"] != "/closed":
-        admit(scope)
+        admit(scope, scraper=scope["path"] == "/metrics")
     if scope["path"] in ("/whole", "/pieces"):
         await send({"type": "http.response.start", "status": 200, "headers": []})
         pieces = 1 if scope["path"] == "/whole" else LARGE >> 16
@@ -189,6 +189,24 @@ def test_clients_are_bounded_too() -> None:
     _play(limits, PATIENCE, work)
 
 
+def test_one_scraper_too_many_closes_the_oldest_and_keeps_no_client_out() -> None:
+    limits = ConnectionLimits(64)
+    limits.most_clients = limits.most_scrapers
+
+    async def work(there: Place, comers: list[Any]) -> None:
+        held = [await there.come("/metrics") for _ in range(3 * limits.most_scrapers)]
+        clients = [await there.come("/open") for _ in range(limits.most_clients)]
+        comers += [*held, *clients]
+        for reader, _ in held[: -limits.most_scrapers]:
+            assert await _is_closed(reader)
+        for client in clients:
+            assert await _is_served(client, "/metrics"), "who is a client stays one"
+        for scraper in held[-limits.most_scrapers :]:
+            assert await _is_served(scraper, "/metrics"), "the same connection again is no other scraper"
+
+    _play(limits, PATIENCE, work)
+
+
 @pytest.mark.parametrize("path", ["/whole", "/pieces"])
 @pytest.mark.parametrize("more", ["", "Connection: close\r\n"])
 def test_a_client_that_takes_nothing_is_closed_and_one_that_takes_something_is_not(path: str, more: str) -> None:
@@ -251,7 +269,7 @@ def test_strangers_and_clients_together_leave_descriptors_for_the_work(descripto
     limits = ConnectionLimits(descriptors)
     most = 1 << 16 if descriptors == resource.RLIM_INFINITY else descriptors
     assert limits.most_of_one < limits.most_strangers <= 64
-    assert limits.most_strangers + limits.most_clients <= max(12, 0.7 * most)
+    assert limits.most_strangers + limits.most_clients + limits.most_scrapers <= max(14, 0.7 * most)
     assert limits.most_clients <= 1000
 
 

@@ -82,7 +82,7 @@ class Access:
             await answer(scope, receive, send)
             return
         if not scope["path"].startswith(links.PATH):
-            admit(scope)
+            admit(scope, scraper=self._is_scraper(scope))
         await self._app(scope, _bounded(receive), send)
 
     def _answer(self, scope: Scope) -> Response | None:
@@ -102,7 +102,7 @@ class Access:
         if of_alert:  # its signature is what admits it: a phone that was sent the link has no cookie
             foreign = method == "POST" and headers.get("sec-fetch-site", "none") not in ("none", "same-origin")
             return _refused("not from another page: open the link itself", 403) if foreign else None
-        if scope["path"] == "/metrics" and self._is_scraper(headers):
+        if self._is_scraper(scope):
             return None
         given = parse_qs(scope["query_string"].decode("latin-1")).get("token")
         if given is not None and method == "GET":
@@ -131,9 +131,9 @@ class Access:
         )
         return answer
 
-    def _is_scraper(self, headers: Headers) -> bool:
-        given = headers.get("authorization", "").encode("utf-8", "replace")
-        return hmac.compare_digest(given, f"Bearer {self._door.scraper}".encode())
+    def _is_scraper(self, scope: Scope) -> bool:
+        given = Headers(scope=scope).get("authorization", "").encode("utf-8", "replace")
+        return scope["path"] == "/metrics" and hmac.compare_digest(given, f"Bearer {self._door.scraper}".encode())
 
     def _has_cookie(self, headers: Headers) -> bool:
         wanted = f"{self._door.cookie}={self._door.token}".encode()
