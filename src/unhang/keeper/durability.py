@@ -27,8 +27,10 @@ class Durability:
     def __init__(self, place: JobDir) -> None:
         self._place = place
         self._named = False  # are the record and the names of the files on the disk too?
+        self._naming: _thread.LockType | None = None  # held by a thread that brings them there beside the job
         self._events_since: float | None = None  # when the first of what is not on the disk was written
         self._output_since: float | None = None
+        self._output_named = False
         self._syncing = False
 
     def wrote_event(self, now: float) -> None:
@@ -52,15 +54,37 @@ class Durability:
         self._events_since = None
         self.sync_names()
 
+    def sync_names_beside(self) -> None:
+        """Do what `sync_names` does in a thread, while the job runs: its caller waits for the end."""
+        naming = _thread.allocate_lock()
+        naming.acquire()
+        try:
+            _thread.start_new_thread(self._name, (naming,))
+        except RuntimeError:  # no more threads for this user: the end does it
+            return
+        self._naming = naming
+
+    def _name(self, naming: _thread.LockType) -> None:
+        try:
+            self._sync_names()
+        finally:
+            naming.release()
+
     def sync_names(self) -> None:
         """Sync the record and the directories, up to the state directory, unless that was done before."""
+        if self._naming is not None:
+            with self._naming:
+                pass
         if not self._named:
-            place = self._place
-            for path in (place.job, place.path, f"{place.path}/.."):
-                files.sync_path(path)
-            if _may_be_new(place.home):  # its names were made by the first job, as a rule: a sync less for all others
-                files.sync_path(place.home)
-            self._named = True
+            self._sync_names()
+
+    def _sync_names(self) -> None:
+        place = self._place
+        for path in (place.job, place.path, f"{place.path}/.."):
+            files.sync_path(path)
+        if _may_be_new(place.home):  # its names were made by the first job, as a rule: a sync less for all others
+            files.sync_path(place.home)
+        self._named = True
 
     def later(self, sync_output: list[Callable[[], None]], now: float) -> None:
         """Sync the events and the output in a thread; one sync at a time."""
@@ -76,10 +100,17 @@ class Durability:
 
     def _sync(self, sync_output: list[Callable[[], None]]) -> None:
         files.sync_path(self._place.events)
+        self.sync_names()
+        self.sync_output(sync_output)
+        self._syncing = False
+
+    def sync_output(self, sync_output: list[Callable[[], None]]) -> None:
+        """Sync what was printed; the first time also the names of its files, which are younger than the record's."""
         for sync in sync_output:
             sync()
-        self.sync_names()
-        self._syncing = False
+        if sync_output and not self._output_named:
+            files.sync_path(self._place.path)
+            self._output_named = True
 
 
 def _may_be_new(folder: str) -> bool:

@@ -115,6 +115,10 @@ class Journal:
         """Make the job's record and its events so far survive a power cut once this returns."""
         self._durability.now(self._log.sync)
 
+    def begin_to_name(self) -> None:
+        """Begin with what `make_durable_by_name` waits for, beside the job."""
+        self._durability.sync_names_beside()
+
     def make_durable_by_name(self) -> None:
         """Make the job's record and the names of its files survive a power cut, as its synced events do."""
         self._durability.sync_names()
@@ -131,8 +135,7 @@ class Journal:
 
     def sync_output(self) -> None:
         """Bring what the job has printed to the disk before this returns."""
-        for stream in self._streams.values():
-            stream.store.sync()
+        self._durability.sync_output([stream.store.sync for stream in self._streams.values()])
 
     def record_last(self, event: ev.Event) -> None:
         """Record the event that ends the log, after all output; room for it on the disk was kept."""

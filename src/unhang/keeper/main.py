@@ -126,6 +126,8 @@ def keep(launch: Launch, ready: Ready) -> None:
         _tell_owner(launch, f"cannot write to {place.path}: {why}")
         _leave_no_trace(place)
         return
+    if not (launch.told or spec.foreground or spec.pty):  # a terminal's job is forked, which wants one thread
+        journal.begin_to_name()
     server = control_socket.listen(place.path, os.path.basename(place.control))
     requests = RequestServer(server, launch.owner, attached=spec.foreground)
     markers.set_tag(tag)
