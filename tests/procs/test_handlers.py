@@ -6,9 +6,20 @@ import ctypes
 import os
 import signal
 import struct
+import tempfile
 
-from unhang.procs.linux.sampler.exports import exports_of
-from unhang.procs.linux.sampler.handlers import handled_by_php, java_handles_signals, php_handlers
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from unhang.procs.linux.sampler.exports import exporter_of
+from unhang.procs.linux.sampler.handlers import (
+    handled_by_php,
+    holds_procedure,
+    java_handles_signals,
+    php_handlers,
+    ruby_traps,
+)
 from unhang.procs.linux.sampler.maps import read_maps
 
 HEAD = struct.pack("<iiii??6x", 0, 0, 0, 1, True, False)
@@ -36,23 +47,61 @@ def test_what_is_not_the_head_of_phps_handlers_says_nothing() -> None:
     assert php_handlers((HEAD + _entries())[:-1]) is None
 
 
+STDOUT = b"_IO_2_1_stdout_"
+
+
 def test_an_exported_variable_is_found_where_the_loader_has_put_it() -> None:
-    found = exports_of(os.getpid(), read_maps(os.getpid()), lambda name: name.startswith("libc.so"))
+    found = exporter_of(os.getpid(), read_maps(os.getpid()), lambda name: name.startswith("lib"), STDOUT)
     assert found is not None
     try:
-        mine = ctypes.addressof(ctypes.c_void_p.in_dll(ctypes.CDLL("libc.so.6"), "_IO_2_1_stdout_"))
-        assert found.address(b"_IO_2_1_stdout_") == mine
+        mine = ctypes.addressof(ctypes.c_void_p.in_dll(ctypes.CDLL("libc.so.6"), STDOUT.decode()))
+        assert found.address(STDOUT) == mine
         assert found.address(b"no_such_variable") is None
     finally:
         found.close()
 
 
 def test_a_file_that_is_no_program_exports_nothing() -> None:
-    assert exports_of(os.getpid(), read_maps(os.getpid()), lambda name: name == "no such file") is None
+    assert exporter_of(os.getpid(), read_maps(os.getpid()), lambda name: name == "no such file", STDOUT) is None
     line = f"1000-2000 r--p 00000000 00:00 1 {__file__}\n".encode()
-    assert exports_of(os.getpid(), line, lambda _: True) is None
+    assert exporter_of(os.getpid(), line, lambda _: True, STDOUT) is None
+
+
+@given(st.binary(max_size=400))
+def test_a_broken_program_exports_nothing(rest: bytes) -> None:
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(b"\x7fELF\x02\x01" + rest)
+        file.flush()
+        line = f"1000-2000 r--p 00000000 00:00 1 {file.name}\n".encode()
+        assert exporter_of(os.getpid(), line, lambda _: True, STDOUT) is None
+
+
+def _state_of_ruby(kind: int, name: bytes) -> tuple[ctypes.Array[ctypes.c_uint64], list[object]]:
+    """The memory of a machine with one object, of a type with that name; and what must stay for it to be there."""
+    text = ctypes.create_string_buffer(name)
+    table = (ctypes.c_uint64 * 1)(ctypes.addressof(text))
+    thing = (ctypes.c_uint64 * 3)(kind, 0, ctypes.addressof(table))
+    return (ctypes.c_uint64 * 8)(0, 7, 12, 0, ctypes.addressof(thing), 0, 65_536, 1 << 60), [text, table, thing]
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "traps"),
+    [
+        (0x0C, b"proc", True),
+        (0x8_102C, b"proc", True),
+        (0x0C, b"method", True),
+        (0x0C, b"fiber", False),
+        (0x0C, b"procedures", False),
+        (0x05, b"proc", False),
+    ],
+)
+def test_a_trap_is_a_procedure_in_the_state_of_rubys_machine(kind: int, name: bytes, traps: bool) -> None:
+    state, kept = _state_of_ruby(kind, name)
+    assert holds_procedure(os.getpid(), ctypes.addressof(state), ctypes.sizeof(state)) is traps
+    assert kept
 
 
 def test_of_a_process_without_such_a_runtime_nothing_is_known() -> None:
     assert handled_by_php(os.getpid()) is None
+    assert ruby_traps(os.getpid()) is None
     assert java_handles_signals(os.getpid()) is True

@@ -92,13 +92,22 @@ class Exports:
         return None
 
 
-def exports_of(pid: int, maps: bytes, belongs: Callable[[str], bool]) -> Exports | None:
-    """Return the exports of the first file whose name `belongs`, as a process maps it; None where there is none."""
+def exporter_of(pid: int, maps: bytes, belongs: Callable[[str], bool], name: bytes) -> Exports | None:
+    """Return the first file whose name `belongs` and which exports a variable, as a process maps it; None: none is."""
+    tried = set()
     for each in mappings(maps):
         path = path_of(each)
-        if path and belongs(os.path.basename(path)):
-            try:
-                return Exports(f"/proc/{pid}/root{path}", span_of(each)[0])
-            except UNREADABLE:
-                return None
+        if not path or path in tried or not belongs(os.path.basename(path)):
+            continue
+        tried.add(path)
+        try:
+            found = Exports(f"/proc/{pid}/root{path}", span_of(each)[0])
+        except UNREADABLE:
+            continue
+        try:
+            if found.address(name) is not None:
+                return found
+        except (*UNREADABLE, KeyError):
+            pass
+        found.close()
     return None

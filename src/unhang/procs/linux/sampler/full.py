@@ -181,8 +181,11 @@ class _Look:
             threads = marked(pid, threads)
         handled, ignored = _field(status, b"\nSigCgt:", 16), _field(status, b"\nSigIgn:", 16)
         catches_all = handles_all(handled) or is_php(handled)
+        traps: bool | None = None
         if catches_all and not runtime and maps_ruby(pid):
-            runtime = RUBY
+            from unhang.procs.linux.sampler.handlers import ruby_traps  # most trees have no Ruby
+
+            runtime, traps = RUBY, ruby_traps(pid)
         caught = handled_on_purpose(wanted_by_go(pid, threads) if runtime == GO else handled, runtime)
         caught |= _hidden_in_runtime(pid, handled, runtime)
         io, disk = read_io(read(f"/proc/{pid}/io", 512))
@@ -208,8 +211,8 @@ class _Look:
             catches_alarm=bool(caught & _SIGALRM),
             catches_signal=bool(caught & (_WAKES & ~_SIGHUP if caught & _ENDS else _WAKES)),
             catches_other=bool(caught & _OTHERS),
-            catches_reload=bool(caught & _SIGHUP and caught & _ENDS),
-            catches_all=catches_all and bool(handled & _WAKES),
+            catches_reload=bool(caught & _SIGHUP and caught & _ENDS) or traps is True,
+            catches_all=catches_all and bool(handled & _WAKES) and traps is not False,
             background=ignored & _BACKGROUND == _BACKGROUND,
             tracer=_field(status, b"\nTracerPid:", 10),
             timers=has_own_timer(pid),

@@ -1,6 +1,6 @@
-"""Which handlers of signals a program has that its runtime hides: PHP and the JVM handle some always, for themselves.
+"""Which handlers of signals a program has that its runtime hides: PHP, Ruby and the JVM handle some always themselves.
 
-Both keep what the program asked for in variables that they export, and those are read here.
+All of them keep what the program asked for in variables that they export, and those are read here.
 """
 
 from __future__ import annotations
@@ -8,13 +8,16 @@ from __future__ import annotations
 import os
 import struct
 
-from unhang.procs.linux.sampler.exports import UNREADABLE, Exports, exports_of
+from unhang.procs.linux.sampler.exports import UNREADABLE, Exports, exporter_of
 from unhang.procs.linux.sampler.maps import read_maps
+from unhang.procs.linux.sampler.runtimes import is_ruby
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import BinaryIO
 
+# What they export.
+_PHP_STATE, _RUBY_MACHINE, _JVM_TABLE = b"zend_signal_globals", b"ruby_current_vm_ptr", b"gHotSpotVMStructs"
 # In front of PHP's handlers: depth, blocked, running, active, and two marks. Then flags and a handler for each signal.
 _PHP_HEAD = struct.Struct("<iiii??6x")
 _PHP_ENTRY = struct.Struct("<i4xQ")
@@ -33,15 +36,24 @@ _MOST_LOADERS = 2_048
 _BLOCK = 16_384
 _MOST_ROWS = 4_096
 
+# In the state of Ruby's machine stands a list of what `trap` was given. Where in it is another place in each version,
+# but no other procedures stand there. An object begins with its kind and its class, and one of a type that C has made
+# goes on with that.
+_RUBY_STATE = 16_384
+_OBJECT = struct.Struct("<QQQ")
+_KINDS, _DATA = 0x1F, 0x0C
+_PROCEDURES = b"proc\0", b"method\0"
+_LOWEST, _HIGHEST = 1 << 16, 1 << 47
+
 
 def handled_by_php(pid: int) -> int | None:
     """Return the signals that a PHP program has handlers for, one bit each, as in `SigCgt`; None: not known."""
-    found = exports_of(pid, read_maps(pid), lambda name: name.startswith(("php", "libphp")))
+    found = exporter_of(pid, read_maps(pid), lambda name: name.startswith(("php", "libphp")), _PHP_STATE)
     if found is None:
         return None
     try:
         with _open(pid) as memory:
-            at = _known(found, b"zend_signal_globals")
+            at = _known(found, _PHP_STATE)
             return php_handlers(_Memory(memory.fileno()).read(at, _PHP_HEAD.size + _SIGNALS * _PHP_ENTRY.size))
     except (*UNREADABLE, KeyError):
         return None
@@ -62,7 +74,7 @@ def php_handlers(memory: bytes) -> int | None:
 
 def java_handles_signals(pid: int) -> bool:
     """Return whether a Java program may handle signals itself: it has loaded the class for that, or it is not known."""
-    found = exports_of(pid, read_maps(pid), lambda name: name == "libjvm.so")
+    found = exporter_of(pid, read_maps(pid), lambda name: name == "libjvm.so", _JVM_TABLE)
     if found is None:
         return True
     try:
@@ -72,6 +84,41 @@ def java_handles_signals(pid: int) -> bool:
         return True  # it has ended, or changed meanwhile
     finally:
         found.close()
+
+
+def ruby_traps(pid: int) -> bool | None:
+    """Return whether a Ruby program has called `trap` with a block, for whichever signal; None: not known."""
+    found = exporter_of(pid, read_maps(pid), is_ruby, _RUBY_MACHINE)
+    if found is None:
+        return None
+    try:
+        with _open(pid) as file:
+            machine = _Memory(file.fileno()).word(_known(found, _RUBY_MACHINE))
+        return holds_procedure(pid, machine, _RUBY_STATE)
+    except (*UNREADABLE, KeyError):
+        return None
+    finally:
+        found.close()
+
+
+def holds_procedure(pid: int, state: int, size: int) -> bool:
+    """Return whether one of the words at an address of a process is that of a procedure of Ruby's."""
+    with _open(pid) as file:
+        memory = _Memory(file.fileno())
+        data = memory.some(state, size)
+        words = struct.unpack(f"<{len(data) // 8}Q", data[: len(data) // 8 * 8])
+        return any(_is_procedure(memory, word) for word in words if word % 8 == 0 and _LOWEST <= word < _HIGHEST)
+
+
+def _is_procedure(memory: _Memory, address: int) -> bool:
+    try:
+        flags, _, kind = _OBJECT.unpack(memory.read(address, _OBJECT.size))
+        if flags & _KINDS != _DATA:
+            return False
+        name = memory.word(kind)
+        return any(memory.read(name, len(each)) == each for each in _PROCEDURES)
+    except UNREADABLE:
+        return False  # it is no address, or nothing is there
 
 
 def _loaded(memory: _Memory, jvm: Exports) -> bool:
@@ -111,7 +158,7 @@ def _fields(memory: _Memory, jvm: Exports) -> dict[tuple[bytes, bytes], int]:
     if not 0 < stride <= 256 or max(columns) + 8 > stride:
         return {}
     found: dict[tuple[bytes, bytes], int] = {}
-    first = memory.word(_known(jvm, b"gHotSpotVMStructs"))
+    first = memory.word(_known(jvm, _JVM_TABLE))
     rows = memory.some(first, stride * _MOST_ROWS)
     for at in range(0, len(rows) - stride + 1, stride):
         kind, field, static, offset, address = (

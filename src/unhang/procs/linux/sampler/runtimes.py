@@ -152,7 +152,7 @@ def has_own_timer(pid: int) -> bool:
 
 def maps_ruby(pid: int) -> bool:
     """Return whether a process runs Ruby, by what it maps."""
-    return any(_is_ruby(path) for path in _mapped(read_maps(pid)))
+    return any(is_ruby(path) for path in _mapped(read_maps(pid)))
 
 
 def is_go(pid: int) -> bool:
@@ -236,7 +236,8 @@ def _is_python(name: str) -> bool:
     return name.startswith(("python3", "libpython3")) or name == "python"
 
 
-def _is_ruby(name: str) -> bool:
+def is_ruby(name: str) -> bool:
+    """Return whether a file is Ruby's interpreter or its library."""
     return (
         name.startswith("libruby")
         or (name.startswith("ruby") and name[4:].replace(".", "").isdecimal())
