@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
+from typing import cast
 
 import pytest
 
 from tests.support.fleet import Machine, Server
 from tests.support.queues import states, submit
-from unhang.core.fleet.queue import QueuedJob
+from unhang.core.fleet.queue import QueuedJob, Worker
 from unhang.core.fleet.requests import Request
-from unhang.faces.cli import fleet
+from unhang.faces.cli import fleet, queued_job
 from unhang.faces.cli.command_module import load
 from unhang.faces.cli.parser import parser_of
 from unhang.fleet import queues
@@ -62,3 +64,33 @@ def test_a_job_of_the_same_name_that_is_submitted_meanwhile_is_left_alone_and_on
     parser = parser_of("cancel", load("cancel"), "")
     assert fleet.main("cancel", parser, parser.parse(["--fleet", "build", "later"])) == 0
     assert states(server.url) == {runs: "cancelled", waits: "cancelled", later[0]: "queued"}
+
+
+def test_a_job_whose_worker_is_dead_is_taken_out_of_its_queue_after_one_whose_worker_takes_all_the_time_there_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lives = QueuedJob("q", "1").claimed("alpha", "living")
+    left = QueuedJob("q", "2").claimed("beta", "dead")
+    now, cancelled = 0.0, list[str]()
+
+    async def sleep(seconds: float) -> None:
+        nonlocal now
+        now += seconds
+
+    async def newest(_connection: Connection, job: QueuedJob) -> QueuedJob:
+        return job
+
+    async def workers(_connection: Connection) -> list[Worker]:
+        return [Worker("q", "alpha", "living")]
+
+    async def cancel(_connection: Connection, job: QueuedJob, by: str, *, force: bool) -> QueuedJob:
+        assert force
+        cancelled.append(job.id)
+        return job.cancelled(_NOW, by)
+
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    for name, instead in (("newest", newest), ("workers", workers), ("cancel_waiting", cancel)):
+        monkeypatch.setattr(queues, name, instead)
+    asyncio.run(queued_job.cancel_in_queues(cast("Connection", None), [lives, left]))
+    assert cancelled == ["2"]

@@ -293,17 +293,18 @@ async def cancel_in_queues(connection: Connection, queued: Sequence[QueuedJob]) 
     deadline = time.monotonic() + BELIEVED + _LOOK
     for job in queued:
         known = await queues.newest(connection, job) or job
-        while known.state == RUNNING and time.monotonic() < deadline:
-            if known.worker not in [worker.id for worker in await queues.workers(connection)]:
-                break
+        while lives := known.state == RUNNING and await _is_there(connection, known.worker):
+            if time.monotonic() >= deadline:
+                break  # it lives, and is keeping what the job has changed
             await asyncio.sleep(_AGAIN)
             known = await queues.newest(connection, known) or known
-        else:
-            if known.state == RUNNING:
-                continue  # it lives, and is keeping what the job has changed
-        if known.state != ENDED:
+        if not lives and known.state != ENDED:
             changed = await queues.cancel_waiting(connection, known, _BY, force=True)
             StderrReporter().line(f"job {job.id}: {changed.why}; it is not run again")
+
+
+async def _is_there(connection: Connection, worker: str) -> bool:
+    return worker in [each.id for each in await queues.workers(connection)]
 
 
 async def _status(connection: Connection, args: argparse.Namespace, job: QueuedJob) -> None:
