@@ -264,6 +264,22 @@ def test_a_home_is_not_listed_again_for_each_job_that_comes_or_goes(
         until(overview, lambda entries: set(entries) == {late.id}, "a job in a folder that was made anew")
 
 
+@pytest.mark.parametrize("looks", ["all_ids", "is_listed"])
+def test_a_job_is_seen_although_the_folder_could_not_be_looked_at_when_it_came(
+    jobs: Jobs, monkeypatch: pytest.MonkeyPatch, looks: str
+) -> None:
+    """No descriptor is left for a moment, or the folder's permissions are not to be trusted until they are mended."""
+    first = over(jobs.begin("--", "true"))
+    with Overview(str(jobs.home)) as overview:
+        if looks == "is_listed":
+            overview.refresh()
+        with monkeypatch.context() as patched:
+            patched.setattr(find, looks, lambda *_: (_ for _ in ()).throw(OSError(24, "Too many open files")))
+            second = over(jobs.begin("--", "true"))
+            overview.refresh()
+        until(overview, lambda entries: {first.id, second.id} <= entries.keys(), "both jobs")
+
+
 def test_of_bad_ends_that_were_not_looked_at_only_the_newest_are_kept(
     jobs: Jobs, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -460,7 +460,7 @@ class Overview:
             ids = set(find.all_ids(self.home))
             sessions = set(session_ids(self.home))
         except (StateError, OSError):
-            return set(), set()
+            return self._look_again()
         gone = {each for each in self._entries if each not in ids and each not in sessions}
         for each in gone | (self._known - ids - sessions):
             self._forget(each)
@@ -484,7 +484,7 @@ class Overview:
         try:
             there = {name for name in moved if find.is_listed(self.home, name)}
         except (StateError, OSError):
-            return set(), set()
+            return self._look_again()
         gone = (moved - there) & self._known
         for each in gone:
             self._forget(each)
@@ -493,6 +493,11 @@ class Overview:
         self._known |= new
         self._begin_with(new)
         return new, gone & self._entries.keys()
+
+    def _look_again(self) -> tuple[set[str], set[str]]:
+        """Nothing is known for now, and nothing will tell of what has come by then: all is listed at the next look."""
+        self._rescan = True
+        return set(), set()
 
     def _begin_with(self, new: set[str]) -> None:
         for each in new:
