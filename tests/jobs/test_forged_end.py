@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from functools import partial
 
+import pytest
+
 from tests.support.jobs import STILL, Jobs, over, wait_until
 from unhang.core import events as ev
 from unhang.core.metrics import series
@@ -17,19 +19,21 @@ from unhang.store.reader import last_event
 _FORGES = r"""
 import json, os, sys
 path = f"{os.environ['UNHANG_HOME']}/jobs/{os.environ['UNHANG_JOB']}/events.ndjson"
-end = {"seq": 3, "ts": "2026-01-02T03:04:05.000Z", "type": "job/exited", "phase": "completed",
+end = {"seq": int(sys.argv[1]), "ts": "2026-01-02T03:04:05.000Z", "type": sys.argv[2], "phase": "completed",
        "message": "exited with 0", "status": "success", "exitCode": 0}
 with open(path, "a") as log:
     log.write(json.dumps(end) + "\n")
 sys.stdin.readline()
 sys.exit(7)
 """
+# A number behind which whatever its keeper writes is hidden from who reads by numbers.
+_FAR = 1_000_000
 
 
-def forger(jobs: Jobs) -> Job:
-    """A running job whose log says that it has ended."""
-    job = jobs.begin(*STILL, "--stdin", "pipe", "--", "python3", "-c", _FORGES)
-    wait_until(partial(last_event, job.place.events, ev.EXITED), "the end that it has forged")
+def forger(jobs: Jobs, seq: int = 3, kind: str = ev.EXITED) -> Job:
+    """A running job whose log says that it has ended, or something else."""
+    job = jobs.begin(*STILL, "--stdin", "pipe", "--", "python3", "-c", _FORGES, str(seq), kind)
+    wait_until(partial(last_event, job.place.events, kind), "what it has forged")
     return job
 
 
@@ -68,6 +72,33 @@ def test_metrics_count_the_end_that_the_keeper_records_and_not_the_forged_one(jo
     ends = {key: value for key, value in found.items() if key.startswith(f"{series.ENDED.key} ")}
     assert ends == {series.counted(series.ENDED, "error", "exit"): 1}
     assert series.counted(series.JOBS, "running") not in found
+
+
+@pytest.mark.parametrize("kind", [ev.EXITED, ev.HEARTBEAT])
+def test_a_job_that_hides_its_end_behind_a_higher_number_has_ended_as_its_keeper_says(jobs: Jobs, kind: str) -> None:
+    job = forger(jobs, _FAR, kind)
+    with Overview(str(jobs.home)) as overview:
+        overview.refresh()
+        assert overview.snapshot().entries[job.id]["status"] == "running"
+        assert jobs.call("send", job.id, "go on").code == 0
+        assert jobs.call("wait", job.id).code == 7
+
+        def shown() -> bool:
+            overview.wait(0.1)
+            overview.refresh()
+            return overview.snapshot().entries[job.id]["exitCode"] == 7
+
+        wait_until(shown, "its end")
+    (row,) = jobs.said("ps", "--all")
+    for said in (row, jobs.said("status", job.id), jobs.said("result", job.id, code=7)):
+        assert (said["status"], said["exitCode"]) == ("error", 7)
+
+
+@pytest.mark.parametrize("seq", [2, _FAR])
+def test_a_command_that_writes_an_end_into_its_own_log_gives_its_caller_no_other_exit_code(
+    jobs: Jobs, seq: int
+) -> None:
+    assert jobs.run("--", "python3", "-c", _FORGES, str(seq), ev.EXITED).code == 7
 
 
 def test_a_job_with_a_forged_end_can_be_cancelled(jobs: Jobs) -> None:

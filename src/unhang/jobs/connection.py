@@ -85,6 +85,7 @@ class JobConnection:
         self._asked_at: float | None = None  # when the end was asked for; None: not asked, or answered
         self._in = b""
         self._reader: EventReader | None = None
+        self._told_end = False  # by `new_events`
 
     def fileno(self) -> int:
         """Return the descriptor to poll for."""
@@ -273,7 +274,10 @@ class JobConnection:
         return True
 
     def new_events(self) -> list[Event]:
-        """Return the events that were recorded since the last call."""
+        """Return the events that were recorded since the last call, the end when the keeper has said so or is gone.
+
+        The end is the last line of the log: a job can write to that, too, also with numbers that hide what is behind.
+        """
         if self._reader is None:
             try:
                 self._reader = EventReader(self.place.events)
@@ -283,7 +287,13 @@ class JobConnection:
             self._reader.synced_to = EVERYTHING
         else:  # a keeper that is gone says nothing more: then the reader sees to it
             self._reader.synced_to = None if self.closed else self.seq
-        return self._reader.read_new()
+        found = [event for event in self._reader.read_new() if event["type"] != EXITED]
+        if (self.ended or self.closed) and not self._told_end:
+            last = last_event(self.place.events)
+            if last is not None and last["type"] == EXITED and last["seq"] <= self._reader.seq:
+                self._told_end = True
+                found.append(last)
+        return found
 
     # --- the end --------------------------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ from functools import partial
 from itertools import islice
 
 from unhang.core import plain_text, values
+from unhang.core.events import EXITED
 from unhang.core.overview import (
     LINE,
     SAME_MS,
@@ -40,7 +41,7 @@ from unhang.jobs import reconcile, unseen_ends
 from unhang.jobs.end_time import EndTime, ask_keeper
 from unhang.jobs.listing import list_jobs
 from unhang.jobs.outlook import listening_below
-from unhang.jobs.results import fold, is_true, view_with_limits
+from unhang.jobs.results import fold, recorded_end, view_with_limits
 from unhang.jobs.slow_look import SlowLook
 from unhang.procs import clock, identity, vantage
 from unhang.procs.file_watch import ADDED, CHANGED, GONE, OVERFLOWED, REMOVED, FileWatch
@@ -165,11 +166,15 @@ class TrackedJob:
         except FileNotFoundError:
             return False
         for event in found:
-            if is_true(self.place, event):
+            if event["type"] != EXITED:
                 self._apply(event)
         if found:
             self._heard, self.ends = clock.monotonic(), None
-        return bool(found)
+        goes_on = self.view.ended or (found and found[-1]["type"] != EXITED)
+        end = None if goes_on else recorded_end(self.place, self._seq)
+        if end is not None:
+            self._apply(end)
+        return bool(found) or end is not None
 
     @property
     def seq(self) -> int:

@@ -50,7 +50,7 @@ def fold(place: JobDir, apply: Callable[[Event], None], *, synced_to: float | No
     with reader:
         size = os.stat(place.events).st_size
         for event in reader.read_new(None if size <= _WHOLE else 1000):
-            if is_true(place, event):
+            if event["type"] != EXITED:
                 apply(event)
         seq, position = reader.seq, reader.position
     if size > _WHOLE:
@@ -60,9 +60,11 @@ def fold(place: JobDir, apply: Callable[[Event], None], *, synced_to: float | No
             synced_to=synced_to,
         ) as end:
             for event in end.read_new():
-                if is_true(place, event):
+                if event["type"] != EXITED:
                     apply(event)
             seq, position = end.seq, end.position
+    if (last := recorded_end(place, seq)) is not None:
+        apply(last)
     return seq, position
 
 
@@ -75,9 +77,14 @@ def printed(place: JobDir, stream: str, view: View) -> Printed:
     return Printed(plain_text.decode(data), plain_text.decode(tail), cut)
 
 
-def is_true(place: JobDir, event: Event) -> bool:
-    """Return whether an event is to be believed: an end is not, while the keeper of the job runs it."""
-    return event["type"] != EXITED or not reconcile.is_untrue_end(place)
+def recorded_end(place: JobDir, seq: int) -> Event | None:
+    """Return the end of a job of which all up to event `seq` was read; None: it runs, or has gone on since.
+
+    It is the last line of the log. An end elsewhere is none, and the numbers of other lines may be higher: a job can
+    write to its own log, too.
+    """
+    last = last_event(place.events)
+    return last if last is not None and last["seq"] <= seq and reconcile.is_end(place, last) else None
 
 
 def view_with_limits(place: JobDir, view: View | None = None) -> View:
