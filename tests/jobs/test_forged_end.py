@@ -60,8 +60,9 @@ def test_a_job_that_says_in_its_log_that_it_has_ended_is_called_running_and_doct
     assert (last["type"], last["exitCode"]) == (ev.EXITED, 7), "the end that its keeper has recorded"
 
 
-def test_metrics_count_the_end_that_the_keeper_records_and_not_the_forged_one(jobs: Jobs) -> None:
-    job = forger(jobs)
+@pytest.mark.parametrize(("seq", "kind"), [(2, ev.EXITED), (3, ev.EXITED), (_FAR, ev.EXITED), (_FAR, ev.HEARTBEAT)])
+def test_metrics_count_the_end_that_the_keeper_records_and_not_the_forged_one(jobs: Jobs, seq: int, kind: str) -> None:
+    job = forger(jobs, seq, kind)
     for _ in range(2):
         found = collect(str(jobs.home)).counts
         assert found[series.counted(series.JOBS, "running")] == 1
@@ -86,7 +87,7 @@ def test_a_job_that_hides_its_end_behind_a_higher_number_has_ended_as_its_keeper
         def shown() -> bool:
             overview.wait(0.1)
             overview.refresh()
-            return overview.snapshot().entries[job.id]["exitCode"] == 7
+            return bool(overview.snapshot().entries[job.id]["exitCode"] == 7)
 
         wait_until(shown, "its end")
     (row,) = jobs.said("ps", "--all")

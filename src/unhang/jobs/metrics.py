@@ -26,6 +26,7 @@ from unhang.core.record import Record
 from unhang.errors import StateError, UnhangError
 from unhang.jobs import reconcile
 from unhang.jobs.listing import row_of
+from unhang.jobs.results import recorded_end
 from unhang.jobs.token_file import read_or_make
 from unhang.procs.usage import readers_of, usage_of
 from unhang.store import alert_news, file_lock, files, find, records
@@ -224,13 +225,12 @@ class _Counted:
                 found = reader.read_new(most)
         except (StateError, OSError):
             return most  # just born, or no file of ours: it is looked at again the next time
-        ends = [event for event in found if event["type"] == ev.EXITED]
-        # A job can write an end into its own log: it waits for the one that its keeper writes, and is not counted.
-        if not ends or not reconcile.is_untrue_end(place):
-            self._seq, self._position = reader.seq, reader.position
-            for event in found:
-                if event not in ends[:-1]:
-                    self.tally.apply(event)
+        self._seq, self._position = reader.seq, reader.position
+        for event in found:
+            if event["type"] != ev.EXITED:
+                self.tally.apply(event)
+        if not self.tally.ended and (end := recorded_end(place, self._seq)) is not None:
+            self.tally.apply(end)
         return None if most is None else most - len(found)
 
 
