@@ -194,6 +194,7 @@ def _keeper(scenario: Scenario, argv: list[str], env: dict[str, str], directory:
         before = full(root, screen=bytes(screen), pty_master=master, leader=leader)
         _listen(out, screen, b"", WINDOW)
         after = full(root, screen=bytes(screen), pty_master=master, leader=leader)
+        before, after = (look._replace(command=" ".join(argv)[: recording.MOST_COMMAND]) for look in (before, after))
         moved = progressed(glance, cheap(root))
         verdict = diagnose(before, after)
         detail = verdict.to_json()

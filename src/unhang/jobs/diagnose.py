@@ -7,7 +7,7 @@ import time
 
 from unhang.core.plain_text import screen_of
 from unhang.core.spec import AGENT
-from unhang.core.values import mapping_of, text_of
+from unhang.core.values import items_of, mapping_of, text_of
 from unhang.errors import ControlError, UnhangError
 from unhang.jobs import control_client, reconcile
 from unhang.jobs.handle import attach
@@ -170,7 +170,8 @@ def _look(job: Job) -> FullSample:
     view = job.view()
     screen = screen_of([job.tail(name, 2048).encode("utf-8", "replace") for name in ("stderr", "stdout")])
     sample = full(_keeper_of(job), screen=screen, leader=view.pid)
-    sample = sample._replace(printed=job.printed("stdout") + job.printed("stderr"))
+    command = " ".join(map(str, items_of(job.spec, "argv")))
+    sample = sample._replace(printed=job.printed("stdout") + job.printed("stderr"), command=command)
     if not job.spec.get("pty"):
         return sample
     try:

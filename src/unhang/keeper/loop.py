@@ -475,7 +475,8 @@ class Loop:
 
     def _screen(self) -> Screen:
         text = screen_of([stream.unanswered(2048) for stream in reversed(self.outputs)])
-        return Screen(text, self.master, self.leader, sum(stream.store.total for stream in self.outputs))
+        printed = sum(stream.store.total for stream in self.outputs)
+        return Screen(text, self.master, self.leader, printed, " ".join(self.spec.argv))
 
     def _look(self, full: bool) -> None:
         own = self.spec.kind == AGENT  # the files and timers of an agent move whatever it does: only a tool counts

@@ -32,12 +32,15 @@ _APART = 2.0
 
 
 class Screen(Record):
-    """What a person would see: the end of the output, the terminal if there is one, and the pid of the leader."""
+    """What a person would see: the end of the output, the terminal if there is one, the pid of the leader, and what was
+    started as that.
+    """
 
     text: bytes
     master: int | None
     leader: int
     printed: int = 0  # bytes so far
+    command: str = ""
 
 
 class Observer:
@@ -217,7 +220,7 @@ def _full(screen: Screen, still_since: float | None = None, *, network: bool = T
     sample = full(
         os.getpid(), screen=screen.text, pty_master=screen.master, leader=screen.leader, network=network, still=still
     )
-    return sample._replace(printed=screen.printed)
+    return sample._replace(printed=screen.printed, command=screen.command)
 
 
 def _has_sockets(sample: CheapSample) -> bool:

@@ -32,6 +32,7 @@ def begun_since(sample: FullSample, since: float) -> FullSample:
         commons={key: _common(common, older) for key, common in sample.commons.items()},
         leader=sample.leader if sample.leader in begun else None,
         screen="",  # the agent's words
+        command="",
         printed=None,
     )
 

@@ -108,13 +108,13 @@ def _besides(each: Blocked, asks: int, above: set[int], raw: bool) -> bool:
     for its own housekeeping."""
     if each.wait.stranger:
         return True
-    unseen = each.wait.kind in ("hidden", "unknown") and not each.thread.syscall
+    unseen = each.wait.kind in ("hidden", "unknown") and not each.thread.syscall and not each.process.sets_alarm
     if unseen and each.steady and not each.process.tty and each.process.pid not in {asks, *above}:
         return False  # a daemon that cannot be looked into (ssh-agent), and that did nothing meanwhile
     if each.process.pid != asks:
         return each.hope
     edits = raw and (each.process.catches_other or each.process.catches_all)
-    if (each.process.catches_alarm or each.process.timers) and not edits:
+    if (each.process.catches_alarm or each.process.sets_alarm or each.process.timers) and not edits:
         return True
     return each.wait.kind not in ("input", "hidden", "signal") and each.wait.open_ended
 
@@ -326,7 +326,10 @@ def _leak(view: SampleView, finding: Finding, blocked: list[Blocked]) -> Finding
 
 
 def _sleep_long(blocked: list[Blocked]) -> bool:
-    return all(each.wait.kind == "timer" and each.wait.ends is not None and each.wait.ends > SOON for each in blocked)
+    long = [each for each in blocked if each.wait.kind == "timer" and each.wait.ends is not None]
+    return len(long) == len(blocked) and all(
+        (each.wait.ends or 0) > SOON and not each.process.sets_alarm for each in long
+    )
 
 
 def _percent(share: float) -> str:

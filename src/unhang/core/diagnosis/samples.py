@@ -83,6 +83,7 @@ class ProcessSample(NamedTuple):
     fds: dict[int, str] = {}  # noqa: RUF012 - never written to; a NamedTuple has no default factory
     lock: Lock | None = None
     catches_alarm: bool = False  # has a handler for SIGALRM: a pause may end by itself
+    sets_alarm: bool = False  # its program's text names an alarm, or it imports that; without a handler it would end it
     catches_signal: bool = False  # has a handler for a signal that another process, or a descriptor, sends to wake it
     catches_other: bool = False  # has one for a signal that wakes only a program that waits for nothing else
     catches_reload: bool = False  # has one for SIGHUP beside those of an end: it reads settings again, or cleans up
@@ -162,5 +163,6 @@ class FullSample(NamedTuple):
     screen: str = ""  # the last that was printed, raw
     leader: int | None = None  # the job's first process, where the caller knows it
     printed: int | None = None  # bytes that the job has printed so far, where the caller knows it
+    command: str = ""  # with which the job was started, where the caller knows it
     notes: tuple[str, ...] = ()  # what was not looked at, and why
     took: float = 0.0  # seconds

@@ -17,6 +17,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from unhang.core.diagnosis import causes
+from unhang.core.diagnosis.alarms import may_have_alarm
 from unhang.core.diagnosis.assemble import Finding
 from unhang.core.diagnosis.descriptors import RINGS
 from unhang.core.diagnosis.runtimes import RUBY, own_threads, wants_gil
@@ -66,7 +67,8 @@ class Blocked(NamedTuple):
     def hope(self) -> bool:
         """Return whether the wait may end without help from the tree."""
         process = self.process
-        return self.wait.open_ended or process.catches_alarm or heeds_signals(process) or process.timers
+        alarm = process.catches_alarm or process.sets_alarm
+        return self.wait.open_ended or alarm or heeds_signals(process) or process.timers
 
     @property
     def rank(self) -> tuple[bool, int, bool, int]:
@@ -150,11 +152,14 @@ def place_of(kind: str) -> tuple[int, int]:
 def blocked_in(view: SampleView, before: FullSample) -> list[Blocked]:
     """Return every thread that counts, with its wait and whether it has run since the look `before`."""
     found: list[Blocked] = []
+    alarmed = may_have_alarm(view.sample)
     for process in view.sample.processes.values():
         if is_dead(process):
             continue
         if process.comm in SHOWS_CALLS:
             process = process._replace(catches_alarm=False)
+        if process.pid in alarmed and not process.sets_alarm:
+            process = process._replace(sets_alarm=True)
         mine: list[Blocked] = []
         old = before.processes.get(process.pid)
         if old is not None and old.start != process.start:
@@ -222,12 +227,13 @@ def _holders_are_still(view: SampleView, before: FullSample, process: ProcessSam
 def _others_are_still(view: SampleView, before: FullSample) -> bool:
     """Whether the processes outside that hold a lock, and those below them, wait for ever and have not run."""
     around = SampleView.of(view.sample._replace(processes=view.sample.others, pipes={}))
+    alarmed = may_have_alarm(around.sample)
     for holder in view.sample.others.values():
         if is_dead(holder):
             continue
         if holder.hidden or not holder.threads or holder.thread_count > len(holder.threads):
             return False
-        if holder.catches_alarm or heeds_signals(holder) or holder.timers:
+        if holder.catches_alarm or heeds_signals(holder) or holder.timers or holder.pid in alarmed:
             return False
         old = before.others.get(holder.pid)
         ran = {each.tid: each.switches for each in old.threads} if old is not None and old.start == holder.start else {}

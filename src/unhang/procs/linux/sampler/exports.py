@@ -14,7 +14,7 @@ from collections.abc import Callable
 from unhang.procs.linux.sampler.maps import mappings, path_of, span_of
 
 _PT_LOAD, _PT_DYNAMIC = 1, 2
-_STRINGS, _SYMBOLS, _HASH = 5, 6, 0x6FFFFEF5
+_STRINGS, _SYMBOLS, _STRINGS_SIZE, _HASH = 5, 6, 10, 0x6FFFFEF5
 _SYMBOL = struct.Struct("<IBBHQQ")
 # A chain of the hash table is a few names long.
 _MOST_CHAIN = 1024
@@ -78,6 +78,11 @@ class Exports:
                 break
             number += 1
         return None
+
+    def names(self, name: bytes) -> bool:
+        """Return whether a name is among those that the file exports or imports."""
+        at = self._offset(self._dynamic[_STRINGS])
+        return at is not None and self._data.find(b"\0" + name + b"\0", at, at + self._dynamic[_STRINGS_SIZE]) >= 0
 
     def text(self, address: int) -> bytes:
         """Return the text that stands at an address of the process, from the file; empty where it does not."""

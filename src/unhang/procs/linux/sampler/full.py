@@ -15,6 +15,7 @@ from unhang.core.diagnosis.samples import FullSample, ProcessSample, Socket
 from unhang.procs.command_line import arguments_of
 from unhang.procs.linux import descriptors
 from unhang.procs.linux.procfs import is_dead, read
+from unhang.procs.linux.sampler.alarms import may_set_alarm
 from unhang.procs.linux.sampler.cheap import read_io
 from unhang.procs.linux.sampler.commons import commons_of
 from unhang.procs.linux.sampler.files import MOST_FDS, UNSEEN, pipes_of, terminal_of
@@ -149,6 +150,7 @@ class _Look:
         self._fds = MOST_FDS_IN_ALL
         self._table = syscall_table()
         self._clocks = SchedulerClocks()
+        self._alarms: dict[str, bool] = {}
         if not self._table:
             self.notes.append(f"no table of system calls for {os.uname().machine}")
 
@@ -209,6 +211,7 @@ class _Look:
             thread_count=count,
             fds=fds,
             catches_alarm=bool(caught & _SIGALRM),
+            sets_alarm=not (handled | ignored) & _SIGALRM and may_set_alarm(pid, self._alarms),
             catches_signal=bool(caught & (_WAKES & ~_SIGHUP if caught & _ENDS else _WAKES)),
             catches_other=bool(caught & _OTHERS),
             catches_reload=bool(caught & _SIGHUP and caught & _ENDS) or traps is True,

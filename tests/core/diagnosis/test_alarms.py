@@ -1,0 +1,73 @@
+"""An alarm without a handler: what names one may be ended by it, and no proof stands against that."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.zoo.recording import MOST_COMMAND, everything, read
+from unhang.core.diagnosis.alarms import in_text, may_have_alarm
+from unhang.core.diagnosis.rules import diagnose
+from unhang.core.diagnosis.samples import FullSample, ProcessSample
+
+HUNG = [path for path in everything() if read(path).verdict().state == "hung"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "perl -e 'alarm shift; exec @ARGV' 300 make",
+        "signal.alarm(80)",
+        "setitimer(ITIMER_REAL, 5)",
+        "ualarm 500",
+        "alarm",
+        "import signal; from signal import alarm",
+    ],
+)
+def test_a_text_names_an_alarm(text: str) -> None:
+    assert in_text(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["make fire-alarm", "cat alarm.txt", "alarms", "alarm_clock()", "disalarm", "", "sleep 300", "alarm-off"]
+)
+def test_a_text_names_none(text: str) -> None:
+    assert not in_text(text)
+
+
+def _with(sample: FullSample, pid: int) -> FullSample:
+    process = sample.processes[pid]._replace(sets_alarm=True)
+    return sample._replace(processes=sample.processes | {pid: process})
+
+
+@pytest.mark.parametrize("path", HUNG, ids=lambda path: path.stem)
+def test_no_job_is_called_hung_whose_process_may_have_an_alarm(path: Path) -> None:
+    seen = read(path)
+    terminal = seen.after.terminal
+    editing = terminal is not None and not terminal.canonical
+    for pid, process in seen.after.processes.items():
+        edits = editing and (process.catches_other or process.catches_all)
+        if process.state in ("Z", "X") or process.hidden or edits:
+            continue  # an editor has alarms for its own housekeeping, and of what is hidden nothing is known
+        verdict = diagnose(_with(seen.before, pid), _with(seen.after, pid))
+        assert verdict.state != "hung", (pid, verdict)
+
+
+def _sample(**commands: str) -> FullSample:
+    pids = {name: pid for pid, name in enumerate(commands, 10)}
+    processes = {pids[name]: ProcessSample(pids[name], pids[name] - 1, cmd=cmd) for name, cmd in commands.items()}
+    return FullSample(1.0, 100, processes, leader=10)
+
+
+def test_an_alarm_outlives_what_set_it_and_is_not_handed_on_any_further() -> None:
+    shell = "sh -c \"perl -e 'alarm 80; exec @ARGV' cat; true\""
+    assert may_have_alarm(_sample(shell=shell, cat="cat", below="cat")) == {10, 11}
+    assert may_have_alarm(_sample(cat="cat")) == frozenset()
+
+
+def test_the_jobs_first_process_is_what_the_job_was_started_as() -> None:
+    command = "perl -e 'alarm shift; exec @ARGV' 80 cat"
+    assert may_have_alarm(_sample(cat="cat", other="cat")._replace(command=command)) == {10}
+    assert may_have_alarm(_sample(cat="cat")._replace(command=command, leader=None)) == frozenset()
+    assert len(command) < MOST_COMMAND

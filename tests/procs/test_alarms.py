@@ -1,0 +1,59 @@
+"""Programs that may set themselves an alarm: scripts that name it, and programs of one's own that import it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.programs import need_command
+from unhang.procs.linux.sampler.alarms import may_set_alarm
+
+WAITS = "print('READY', flush=True); input()"
+RELATIVE = "relative"
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [(f"import signal; signal.alarm(80); {WAITS}", True), (f"alarms = 'fire-alarm'; {WAITS}", False), (WAITS, False)],
+)
+@pytest.mark.parametrize("where", ["", RELATIVE])
+def test_a_script_that_names_an_alarm_may_set_one(tmp_path: Path, text: str, named: bool, where: str) -> None:
+    (tmp_path / "script.py").write_text(text)
+    path = "script.py" if where == RELATIVE else str(tmp_path / "script.py")
+    with subprocess.Popen(
+        [sys.executable, "-u", path], cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as job:
+        try:
+            assert job.stdout is not None
+            assert job.stdout.readline() == b"READY\n"
+            assert may_set_alarm(job.pid, {}) is named
+        finally:
+            job.kill()
+
+
+@pytest.mark.parametrize(("call", "named"), [("alarm(80)", True), ("getpid()", False)])
+def test_a_program_of_ones_own_that_imports_it_may_set_one(tmp_path: Path, call: str, named: bool) -> None:
+    need_command("cc")
+    (tmp_path / "p.c").write_text(
+        f"#include <stdio.h>\n#include <unistd.h>\n"
+        f'int main(void) {{ {call}; puts("READY"); fflush(stdout); getchar(); }}'
+    )
+    subprocess.run(["cc", "-o", "p", "p.c"], cwd=tmp_path, check=True)
+    with subprocess.Popen([str(tmp_path / "p")], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as job:
+        try:
+            assert job.stdout is not None
+            assert job.stdout.readline() == b"READY\n"
+            assert may_set_alarm(job.pid, {}) is named
+        finally:
+            job.kill()
+
+
+def test_programs_of_the_system_are_left_out() -> None:
+    with subprocess.Popen(["sleep", "99"]) as job:
+        try:
+            assert may_set_alarm(job.pid, {}) is False
+        finally:
+            job.kill()
