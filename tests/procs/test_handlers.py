@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import ctypes
+import mmap
 import os
 import signal
 import struct
 import tempfile
+import tracemalloc
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from unhang.procs.linux.sampler import handlers
 from unhang.procs.linux.sampler.exports import exporter_of
 from unhang.procs.linux.sampler.handlers import (
     handled_by_php,
@@ -105,3 +108,18 @@ def test_of_a_process_without_such_a_runtime_nothing_is_known() -> None:
     assert handled_by_php(os.getpid()) is None
     assert ruby_traps(os.getpid()) is None
     assert java_handles_signals(os.getpid()) is True
+
+
+def test_a_look_through_much_memory_of_a_process_takes_little_of_its_own() -> None:
+    """As through the classes of a large Java program, by each keeper that looks at one."""
+    size = 64 << 20
+    with mmap.mmap(-1, size) as large, open("/proc/self/mem", "rb", buffering=0) as file:
+        begin = ctypes.addressof(ctypes.c_char.from_buffer(large))
+        tracemalloc.start()
+        try:
+            memory = handlers._Memory(file.fileno())
+            assert not any(memory.word(begin + at) for at in range(0, size, 4096))
+            _, most = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+    assert most < 8 << 20

@@ -34,6 +34,8 @@ _CLASSES = {
 MOST_CLASSES = 20_000
 _MOST_LOADERS = 2_048
 _BLOCK = 16_384
+# So many blocks are kept: every keeper may look at a JVM of a hundred megabytes of classes.
+_MOST_BLOCKS = 256
 _MOST_ROWS = 4_096
 
 # In the state of Ruby's machine stands a list of what `trap` was given. Where in it is another place in each version,
@@ -197,6 +199,8 @@ class _Memory:
                 block = self.some(number * _BLOCK, _BLOCK)
             except OSError:  # what is mapped begins within the block
                 block = b""
+            if len(self._blocks) >= _MOST_BLOCKS:
+                self._blocks.clear()
             self._blocks[number] = block
         found = block[offset : offset + size]
         if len(found) < size:  # it lies in two blocks, or beside one
