@@ -9,6 +9,7 @@ import signal
 import struct
 import tempfile
 import tracemalloc
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -108,6 +109,44 @@ def test_of_a_process_without_such_a_runtime_nothing_is_known() -> None:
     assert handled_by_php(os.getpid()) is None
     assert ruby_traps(os.getpid()) is None
     assert java_handles_signals(os.getpid()) is True
+
+
+def test_a_pipe_in_the_place_of_a_mapped_library_holds_up_no_look(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "libphp.so")
+    assert _finds_no_state(tmp_path / "libphp.so")
+
+
+def test_a_library_without_buckets_exports_nothing(tmp_path: Path) -> None:
+    _library(tmp_path / "libphp.so", 3 * 16)
+    assert _finds_no_state(tmp_path / "libphp.so")
+
+
+def test_of_a_file_that_calls_itself_one_huge_table_little_is_read(tmp_path: Path) -> None:
+    size = 64 << 20
+    _library(tmp_path / "libphp.so", size)
+    os.truncate(tmp_path / "libphp.so", 2 * size)  # a hole
+    tracemalloc.start()
+    try:
+        assert _finds_no_state(tmp_path / "libphp.so")
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < 8 << 20
+
+
+def _library(path: Path, table: int) -> None:
+    """An ELF file with a table for the loader, so long, whose hash table has no buckets."""
+    head = b"\x7fELF\x02\x01".ljust(32, b"\0") + struct.pack("<Q14xHH6x", 64, 56, 2)
+    begin = 64 + 2 * 56
+    load = struct.pack("<IIQQQQQQ", 1, 5, 0, 0, 0, 1 << 30, 1 << 30, 4096)
+    dynamic = struct.pack("<IIQQQQQQ", 2, 6, begin, begin, begin, table, table, 8)
+    rows = struct.pack("<6Q", 5, 4096, 6, 4096, 0x6FFFFEF5, 4096)
+    path.write_bytes((head + load + dynamic + rows).ljust(8192, b"\0"))
+
+
+def _finds_no_state(path: Path) -> bool:
+    maps = f"7f0000000000-7f0000001000 r-xp 00000000 08:01 1 {path}\n".encode()
+    return exporter_of(os.getpid(), maps, lambda name: name == path.name, b"zend_signal_globals") is None
 
 
 def test_a_look_through_much_memory_of_a_process_takes_little_of_its_own() -> None:

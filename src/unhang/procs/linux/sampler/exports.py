@@ -18,10 +18,12 @@ _STRINGS, _SYMBOLS, _STRINGS_SIZE, _HASH = 5, 6, 10, 0x6FFFFEF5
 _SYMBOL = struct.Struct("<IBBHQQ")
 # A chain of the hash table is a few names long.
 _MOST_CHAIN = 1024
+# The table for the loader has some thirty rows of 16 bytes.
+_MOST_DYNAMIC = 1 << 16
 # Names that are compared are shorter.
 _MOST_TEXT = 256
 # What a file that is no ELF file, or a broken one, makes of the parsing.
-UNREADABLE = (OSError, ValueError, struct.error, IndexError, OverflowError)
+UNREADABLE = (OSError, ValueError, struct.error, IndexError, ArithmeticError)
 
 
 class Exports:
@@ -29,8 +31,11 @@ class Exports:
 
     def __init__(self, path: str, first: int) -> None:
         """`first` is the lowest address that the file is mapped to. One of UNREADABLE: it cannot be read."""
-        with open(path, "rb", buffering=0) as file:
-            self._data = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a job can put a pipe in its place by now
+        try:
+            self._data = mmap.mmap(fd, 0, prot=mmap.PROT_READ)
+        finally:
+            os.close(fd)
         try:
             if self._data[:6] != b"\x7fELF\x02\x01":
                 raise ValueError("not an ELF file of 64 bits")
@@ -44,7 +49,7 @@ class Exports:
             ]
             self._bias = first - (min(each[0] for each in self._loads) & -mmap.PAGESIZE)
             at, length = next((each[2], each[5]) for each in headers if each[0] == _PT_DYNAMIC)
-            self._dynamic = dict(struct.iter_unpack("<QQ", self._data[at : at + length - length % 16]))
+            self._dynamic = dict(struct.iter_unpack("<QQ", self._data[at : at + min(length - length % 16, _MOST_DYNAMIC)]))
         except StopIteration:
             self.close()
             raise ValueError("nothing is exported") from None
