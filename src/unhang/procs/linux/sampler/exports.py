@@ -49,7 +49,9 @@ class Exports:
             ]
             self._bias = first - (min(each[0] for each in self._loads) & -mmap.PAGESIZE)
             at, length = next((each[2], each[5]) for each in headers if each[0] == _PT_DYNAMIC)
-            self._dynamic = dict(struct.iter_unpack("<QQ", self._data[at : at + min(length - length % 16, _MOST_DYNAMIC)]))
+            self._dynamic = dict(
+                struct.iter_unpack("<QQ", self._data[at : at + min(length - length % 16, _MOST_DYNAMIC)])
+            )
         except StopIteration:
             self.close()
             raise ValueError("nothing is exported") from None
