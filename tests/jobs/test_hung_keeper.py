@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.jobs import STILL, Jobs, actor, check_log, keeper_of, wait_until
+from tests.support.tracer import traced
 from unhang.procs import identity
 from unhang.store import claim, files
 from unhang.store.layout import JobDir
@@ -198,6 +199,31 @@ def test_force_ends_a_job_whose_keeper_and_guard_are_both_stopped(jobs: Jobs, ro
     assert keeper.wait_gone()
     assert guard.wait_gone()
     check_log(job.place)
+
+
+def test_a_signal_to_run_ends_the_job_though_a_debugger_holds_its_keeper_and_its_guard(
+    jobs: Jobs, roll: RollCall
+) -> None:
+    front = jobs.popen("run", *STILL, "--", *actor("setsid_child", roll.path))
+    roll.wait_for("leader")
+    keeper, guard = jobs.keeper(), jobs.guard()
+    with traced(guard.pid, keeper.pid):
+        front.send_signal(signal.SIGTERM)
+        assert jobs.finish(front, BOUND).code > 0
+        assert roll.wait_empty()
+    assert check_log(jobs.job())[-1]["phase"] == "lost"
+
+
+def test_a_job_that_has_ended_is_told_of_though_a_debugger_holds_its_guard(jobs: Jobs) -> None:
+    line = jobs.folder / "line"
+    os.mkfifo(line)
+    front = jobs.popen("run", *STILL, "--", "sh", "-c", f"echo runs; read -r x < {line}")
+    assert front.stdout is not None
+    assert front.stdout.readline() == b"runs\n"
+    with traced(jobs.guard().pid):
+        line.write_text("go on\n")
+        assert jobs.finish(front, BOUND).code == 0
+    assert check_log(jobs.job())[-1]["status"] == "success"
 
 
 def test_doctor_names_a_keeper_that_does_not_answer(jobs: Jobs, roll: RollCall) -> None:

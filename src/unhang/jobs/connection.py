@@ -82,6 +82,7 @@ class JobConnection:
         now = clock.monotonic()
         self._start_by = now + start_patience
         self._guard_seen = now
+        self._guard_was_held = False
         self._asked_at: float | None = None  # when the end was asked for; None: not asked, or answered
         self._in = b""
         self._reader: EventReader | None = None
@@ -164,6 +165,21 @@ class JobConnection:
         if self.guard is not None and now >= self._guard_seen + _GUARD_CHECK:
             self._guard_seen = now
             _wake(self.guard)
+            self._leave_traced_guard(self.guard)
+
+    def _leave_traced_guard(self, guard: int) -> None:
+        """Give the guard up if the end is recorded and a debugger has held it since the last look: it holds our line.
+
+        It is not given up while the keeper is at work, which may have more to end.
+        """
+        held, self._guard_was_held = self._guard_was_held, self.ended and _is_traced(guard)
+        if not held or not self._guard_was_held:
+            return
+        from unhang.jobs import reconcile
+        from unhang.store import records
+
+        if not reconcile.keeper_lives(records.job(self.place) or {}):
+            self.closed = self.gave_up = True
 
     # --- the driver that blocks -----------------------------------------------------------------------------
 
@@ -315,13 +331,19 @@ class JobConnection:
         return last if last is not None and last["type"] == EXITED else None
 
     def wait_for_guard(self) -> None:
-        """Wait until a guard of our own has exited: nothing of the job or of unhang is left then."""
+        """Wait until a guard of our own has exited: nothing of the job or of unhang is left then.
+
+        One that is given up is killed. If it is being traced, it cannot be reaped before its tracer lets go of it.
+        """
         if self.guard is None:
             return
         try:
             if self.gave_up:  # the guard may be stopped, too
+                from unhang.jobs import reconcile
+
                 os.kill(self.guard, signal.SIGKILL)
-            os.waitpid(self.guard, 0)
+                reconcile.wait_until_dead(self.guard)
+            os.waitpid(self.guard, os.WNOHANG if self.gave_up else 0)
         except (ChildProcessError, ProcessLookupError):
             pass
 
@@ -351,6 +373,12 @@ def make_durable(place: JobDir) -> None:
     """Make the record of a job and its events so far survive a power cut once this returns."""
     for path in (place.job, place.events, place.path, f"{place.path}/..", place.home):
         files.sync_path(path)
+
+
+def _is_traced(pid: int) -> bool:
+    """Return whether a debugger holds this process: no signal but SIGKILL has an effect on it."""
+    found = identity.find(pid)
+    return found is not None and found.state == "t"
 
 
 def _wake(child: int) -> None:

@@ -149,7 +149,7 @@ def settle(place: JobDir, *, birth: float = BIRTH) -> bool:
     # A guard ends everything before it claims the log. What is claimed by now is written soon, or by a keeper that
     # lives, and whose job has forged its record.
     waits = guard is not None and identity.is_alive(guard.pid, guard.start) and not claim.is_claimed(place.events)
-    if guard is not None and waits and _wait_for(guard) and has_ended(place):
+    if guard is not None and waits and wait_until_dead(guard.pid) and has_ended(place):
         return True
     return _recover(place, keeper_of(job))
 
@@ -161,12 +161,12 @@ def _wake(guard: ProcessInfo | None) -> None:
         _signal(guard, signal.SIGCONT)
 
 
-def _wait_for(process: ProcessInfo) -> bool:
-    """Until it is gone; False: it takes too long."""
+def wait_until_dead(pid: int) -> bool:
+    """Wait for the end of a process, for some seconds; return whether it has come."""
     from unhang.procs.wakeup import Wakeup
 
     with Wakeup() as wakeup:
-        return not wakeup.add_process(process.pid) or wakeup.wait(GUARD_PATIENCE)
+        return not wakeup.add_process(pid) or wakeup.wait(GUARD_PATIENCE)
 
 
 def _record_loss(place: JobDir, how: str, *, cut: bool = False) -> bool:
@@ -239,7 +239,7 @@ def _kill(keeper: dict[str, Any]) -> None:
         process = process_named(keeper, *names)
         if process is not None:
             _signal(process, signal.SIGKILL)
-            _wait_for(process)
+            wait_until_dead(process.pid)
 
 
 def _signal(process: ProcessInfo, number: int) -> bool:
@@ -271,7 +271,12 @@ def end_without_keeper(place: JobDir) -> bool:
     keeper = keeper_of(records.job(place))
     guard = process_named(keeper, "guard", "guardStart")
     # a guard that is stopped itself hears the request when it goes on
-    if guard is not None and _signal(guard, signal.SIGUSR1) and _signal(guard, signal.SIGCONT) and _wait_for(guard):
+    if (
+        guard is not None
+        and _signal(guard, signal.SIGUSR1)
+        and _signal(guard, signal.SIGCONT)
+        and wait_until_dead(guard.pid)
+    ):
         return settle(place)
     _kill(keeper)
     return settle(place, birth=0)
