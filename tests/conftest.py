@@ -14,8 +14,9 @@ from hypothesis import HealthCheck, settings
 from tests.support import loopback
 from tests.support.places import TESTS
 
-# Left out by --fast, as the tests marked `slow` are: whatever needs programs from npm, a second kernel, a server of its
-# own for every test, long waits, or thousands of examples. Folders and files below tests/.
+# Left out by --fast, as the tests marked `slow` are: whatever needs programs from npm, package managers, other shells,
+# a second kernel, a server of its own for every test, dozens of commands for every test, long waits, or thousands of
+# examples. Folders and files below tests/.
 NOT_FAST = (
     "acp/test_hung_keeper.py",
     "acp/test_kimi.py",
@@ -59,8 +60,10 @@ NOT_FAST = (
     "faces/cli/test_as_without.py",
     "faces/cli/test_at_a_terminal.py",
     "faces/cli/test_ci.py",
+    "faces/cli/test_completion.py",
     "faces/cli/test_diagnose_command.py",
     "faces/cli/test_far_programs.py",
+    "faces/cli/test_progress_bars.py",
     "faces/cli/test_wait_live.py",
     "faces/mcp",
     "faces/top",
@@ -71,6 +74,7 @@ NOT_FAST = (
     "jobs/test_crowd.py",
     "jobs/test_cursors.py",
     "jobs/test_elsewhere.py",
+    "jobs/test_forged_output.py",
     "jobs/test_full_disk.py",
     "jobs/test_hung_keeper.py",
     "jobs/test_index.py",
@@ -79,6 +83,7 @@ NOT_FAST = (
     "jobs/test_lease.py",
     "jobs/test_library.py",
     "jobs/test_masking.py",
+    "jobs/test_metrics.py",
     "jobs/test_needs.py",
     "jobs/test_newer_format.py",
     "jobs/test_odd_records.py",
@@ -90,6 +95,7 @@ NOT_FAST = (
     "jobs/test_python_face.py",
     "jobs/test_retention.py",
     "jobs/test_run_from_python.py",
+    "jobs/test_several.py",
     "jobs/test_thousand.py",
     "jobs/test_torn_log.py",
     "jobs/test_trust.py",
