@@ -17,9 +17,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.diagnosis.actors import until_blocked
 from tests.support.programs import need_command
+from tests.zoo.sixth import HIDES, KEEPS
 from unhang.core.diagnosis.runtimes import ERLANG, JVM, MONO, NODE
 from unhang.core.diagnosis.samples import FOREVER, FullSample, ProcessSample
+from unhang.procs.linux.descriptors import targets
 from unhang.procs.linux.sampler import files, waited
 from unhang.procs.linux.sampler.files import terminal_of
 from unhang.procs.linux.sampler.full import handled_on_purpose
@@ -107,6 +110,33 @@ def test_where_not_all_can_be_looked_at_one_more_may_hold_an_end_that_we_hold(
             assert (pipe.ours, [pid for pid, _ in pipe.outside]) == (True, [0])
         finally:
             job.kill()
+
+
+@pytest.mark.parametrize("hidden", [True, False])
+@pytest.mark.parametrize("kept", [True, False])
+def test_an_eventfd_may_be_shared_with_a_stranger_that_hides_at_the_other_end_of_a_socket(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hidden: bool, kept: bool
+) -> None:
+    path = str(tmp_path / "give.sock")
+    takes = KEEPS if kept else KEEPS.replace("print(", "s.close(); print(")
+    with (
+        subprocess.Popen([sys.executable, "-c", HIDES, "eventfd", path]) as stranger,
+        subprocess.Popen([sys.executable, "-u", "-c", takes, path], stdout=subprocess.PIPE) as job,
+    ):
+        monkeypatch.setattr(
+            "unhang.procs.linux.sampler.waited.targets",
+            lambda pid, most: None if hidden and pid == stranger.pid else targets(pid, most),
+        )
+        try:
+            assert job.stdout is not None
+            assert job.stdout.readline() == b"READY\n"
+            until_blocked(job.pid, "read")
+            strangers = full(job.pid, include_root=True).processes[job.pid].strangers
+            expected = {0} if hidden and kept else set() if hidden else {stranger.pid}
+            assert {pid for found in strangers.values() for pid, _ in found} == expected
+        finally:
+            job.kill()
+            stranger.kill()
 
 
 @given(st.sets(st.integers(1, 9)), st.sets(st.integers(1, 9)), st.booleans())

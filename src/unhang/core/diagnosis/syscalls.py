@@ -201,7 +201,7 @@ def _common(view: SampleView, process: ProcessSample, thread: Thread, what: str)
         return for_timer(ends_of(thread), before=f"waits for {what}, ")
     common = view.sample.commons.get(thread.common)
     if common is None or common.outside or common.reachable:
-        others = ", ".join(f"{comm} [{pid}]" for pid, comm in common.outside[:3]) if common is not None else ""
+        others = strangers(common.outside) if common is not None else ""
         whose = f" that {others} outside may release" if others else ""
         # A message is no lock: what is said of one must not send the reader to look for a holder.
         return Wait("other" if thread.syscall.startswith("msg") else "common", f"waits for {what}{whose}", ends=None)

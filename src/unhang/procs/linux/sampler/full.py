@@ -106,7 +106,7 @@ def full(
     notes += look.notes
     keepers = set() if inside else {os.getpid()} if include_root else {os.getpid(), root}
     sockets = _sockets(processes, network)
-    strangers = Strangers(processes, pipes_of(processes), sockets, keepers)
+    strangers = Strangers(processes, pipes_of(processes), sockets, keepers, commons)
     processes = strangers.processes()
     for pid, traced in tracees_of(processes).items():
         processes[pid] = processes[pid]._replace(tracees=traced)
@@ -117,7 +117,7 @@ def full(
         others=others,
         sockets=sockets,
         pipes=strangers.pipes(),
-        commons=commons,
+        commons=strangers.commons(),
         terminal=terminal_of(processes, pty_master, None if include_root else root),
         masters=masters_of(processes),
         screen=screen[-MOST_SCREEN:].decode("utf-8", "replace"),

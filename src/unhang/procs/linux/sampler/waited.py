@@ -14,7 +14,7 @@ import socket
 import struct
 
 from unhang.core.diagnosis.descriptors import MASTERS
-from unhang.core.diagnosis.samples import FOREVER, Pipe, ProcessSample, Socket, Thread
+from unhang.core.diagnosis.samples import FOREVER, Common, Pipe, ProcessSample, Socket, Thread
 from unhang.procs.linux.descriptors import targets
 from unhang.procs.linux.procfs import read, short_name
 from unhang.procs.linux.sampler.files import MOST_FDS_OURS, MOST_FDS_OUTSIDE, MOST_OUTSIDE, UNSEEN, access
@@ -31,6 +31,8 @@ MOST_TRACED = 4096
 MOST_EVENTS = 1024
 # The same number on every machine.
 _PIDFD_GETFD = 438
+# The other end of a connection that the kernel does not tell: it is in another network namespace.
+UNKNOWN = "socket:[?]"
 EVENTFD, TIMERFD, PIDFD = "anon_inode:[eventfd]", "anon_inode:[timerfd]", "anon_inode:[pidfd"
 
 
@@ -132,7 +134,12 @@ class Strangers:
     """The processes outside of a tree that hold what a thread in it waits for: one pass over what we may look into."""
 
     def __init__(
-        self, processes: dict[int, ProcessSample], pipes: dict[str, Pipe], sockets: dict[str, Socket], keepers: set[int]
+        self,
+        processes: dict[int, ProcessSample],
+        pipes: dict[str, Pipe],
+        sockets: dict[str, Socket],
+        keepers: set[int],
+        commons: dict[str, Common],
     ) -> None:
         """Look for them. `keepers` are the watchdog's own processes."""
         self._processes = processes
@@ -149,11 +156,22 @@ class Strangers:
         self._kernel: list[tuple[int, int]] = []  # (pid, fd) of an eventfd that the kernel may write to
         self._holders: dict[str, dict[int, str]] = {}
         self._sharers: dict[int, dict[int, str]] = {}
+        self._commons = commons
+        # Those that share a thing which no count of holders tells of, and the Unix sockets over which it may have been
+        # handed to a process that cannot be looked into.
+        sharing = {pid for each in commons.values() for pid in each.inside} | {
+            pid
+            for pid, process in processes.items()
+            if any(process.fds.get(fd) == EVENTFD for fd in waited_for(process.threads))
+        }
+        self._met = {pid: self._unix_peers(pid) for pid in sharing.intersection(processes)}
+        self._unmet = {peer for peers in self._met.values() for peer in peers}
+        self._closed: set[int] = set()  # processes that may not be looked into
         self._cut = False  # more processes or descriptors than are looked at: one of the others may hold it
         for pid, process in processes.items():
             for fd, (reads, writes) in waited_for(process.threads).items():
                 self._ask(pid, fd, process.fds.get(fd, ""), reads, writes)
-        if self._needed or self._events or self._peers:
+        if self._needed or self._events or self._peers or self._unmet:
             for pid in keepers.difference(processes):  # whole: what we hold ourselves is no stranger's
                 self._look(pid, MOST_FDS_OURS)
             names = os.listdir("/proc")
@@ -184,8 +202,11 @@ class Strangers:
 
     def _look(self, pid: int, most: int) -> None:
         seen = targets(pid, most)
+        if seen is None:
+            self._closed.add(pid)
         self._cut |= seen is not None and len(seen[0]) >= most
         for fd, target in seen[0].items() if seen is not None else ():
+            self._unmet.discard(target)
             if target in self._needed:
                 reads, writes = access(pid, fd)
                 reader, writer = self._needed[target]
@@ -210,7 +231,10 @@ class Strangers:
     def processes(self) -> dict[int, ProcessSample]:
         """Return the processes, with the strangers that share an eventfd with them, or the other end of a socket."""
         found = dict(self._processes)
-        seen = [(waiting, self._sharers.get(number, {})) for number, waiting in self._events.items()]
+        hidden = self._may_share()
+        unseen = [(pid, fd) for waiting in self._events.values() for pid, fd in waiting if pid in hidden]
+        seen = [(unseen, UNSEEN)]
+        seen += [(waiting, self._sharers.get(number, {})) for number, waiting in self._events.items()]
         seen += [
             (waiting, self._talkers.get(link, {} if link in self._held else UNSEEN))
             for link, waiting in self._peers.items()
@@ -221,6 +245,29 @@ class Strangers:
             for pid, fd in waiting if others else ():
                 found[pid] = found[pid]._replace(strangers=found[pid].strangers | {fd: others})
         return found
+
+    def commons(self) -> dict[str, Common]:
+        """Return what processes share, with a stranger that may share it, too."""
+        hidden = self._may_share()
+        return {
+            key: each._replace(outside=(*each.outside, *UNSEEN.items())) if hidden.intersection(each.inside) else each
+            for key, each in self._commons.items()
+        }
+
+    def _unix_peers(self, pid: int) -> set[str]:
+        """The other ends of its connections over Unix sockets which no process of the tree has."""
+        mine = [self._sockets[link] for link in self._processes[pid].fds.values() if link in self._sockets]
+        connected = [each for each in mine if each.family == "unix" and (each.peer or each.state == "ESTABLISHED")]
+        return {each.peer or UNKNOWN for each in connected} - self._held
+
+    def _may_share(self) -> set[int]:
+        """The processes that may share what they have with one that cannot be looked into.
+
+        It was handed over a Unix socket, of which no process that we see has the other end; or it comes from their
+        parent. The first process of the machine gives nothing.
+        """
+        from_above = {pid for pid in self._met if self._processes[pid].ppid in self._closed - {1}}
+        return {pid for pid, peers in self._met.items() if peers & self._unmet} | from_above
 
     def _others(self, holders: dict[int, str]) -> tuple[tuple[int, str], ...]:
         return others_of(holders, self._keepers, cut=self._cut)
