@@ -208,3 +208,31 @@ def test_a_request_that_was_taken_back_is_not_answered_though_its_work_is_finish
         return found
 
     assert asyncio.run(work()) == [1]
+
+
+def test_a_client_that_reads_late_hears_one_answer_to_each_request(backend: Backend) -> None:
+    """It has hung up while answers wait for it, and no more than one pipe of them: the rest is still to be sent."""
+    numbers = list(range(2, 22))
+
+    async def work() -> list[dict[str, Any]]:
+        (heard, asks), (answers, said) = os.pipe(), os.pipe()
+        say(asks, INITIALIZE, *({"id": number, "method": "tools/list"} for number in numbers))
+        os.close(asks)
+        output = LineOutput(said)
+        await StdioSession(Server(backend), output).run(LineInput(heard, output))
+        reading = asyncio.create_task(asyncio.to_thread(read_to_the_end, answers))
+        await output.close()
+        for fd in (heard, said):
+            os.close(fd)
+        return await reading
+
+    async def bounded() -> list[dict[str, Any]]:
+        async with asyncio.timeout(60):
+            return await work()
+
+    assert sorted(each["id"] for each in asyncio.run(bounded())) == [INITIALIZE["id"], *numbers]
+
+
+def read_to_the_end(fd: int) -> list[dict[str, Any]]:
+    with os.fdopen(fd, "rb") as stream:
+        return [json.loads(line) for line in stream]

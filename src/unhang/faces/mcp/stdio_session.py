@@ -40,6 +40,7 @@ class StdioSession:
         self._output = output
         self._conversation = McpConversation(IDENTITY)
         self._tasks: dict[RequestId, asyncio.Task[None]] = {}
+        self._told: set[asyncio.Task[None]] = set()  # those of them whose answer is on its way
         self._in_flight = 0  # more than `_tasks` has, if a client uses an id twice
         self._answered = asyncio.Event()  # a request, since this was last cleared
         self._most_in_flight = server.backend.settings.max_calls + MOST_SUBSCRIPTIONS + _MOST_SHORT
@@ -72,7 +73,8 @@ class StdioSession:
                 await asyncio.wait([task for _, task in left], timeout=_PATIENCE)
             closed = ProtocolError(protocol.CONNECTION_CLOSED, "Connection closed")
             with contextlib.suppress(ClientGone):
-                for number, _ in left:  # without a wait: the client may read no more, and `close` bounds that
+                unanswered = [number for number, task in left if task not in self._told]
+                for number in unanswered:  # without a wait: the client may read no more, and `close` bounds that
                     self._leave(protocol.error_message(number, closed))
 
     async def _has_room(self, lines: LineInput) -> bool:
@@ -128,6 +130,8 @@ class StdioSession:
 
     def _forget(self, number: RequestId, task: asyncio.Task[None]) -> None:
         self._in_flight -= 1
+        if not self.gone.is_set():  # at the end it is asked for
+            self._told.discard(task)
         self._answered.set()
         if self._tasks.get(number) is task:  # and not a later one of the same id
             del self._tasks[number]
@@ -150,6 +154,8 @@ class StdioSession:
         task = asyncio.current_task()
         if task is not None and task.cancelling():
             return  # its last step was not abandoned (threads.py), but the answer is not wanted any more
+        if task is not None:
+            self._told.add(task)
         with contextlib.suppress(ClientGone):
             await self.send(message)
 
