@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from unhang.faces.mcp import protocol
-from unhang.faces.mcp.call import ProtocolError
-from unhang.faces.mcp.protocol import McpCancel, McpConversation, McpRequest, NoMessage, Serve
-from unhang.faces.mcp.server import IDENTITY
+from unhang.faces.mcp.identity import IDENTITY
+from unhang.faces.mcp.protocol import McpCancel, McpConversation, McpRequest, NoMessage, ProtocolError, Serve
 
 MODERN = {
     "_meta": {

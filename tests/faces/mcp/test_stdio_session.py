@@ -12,12 +12,13 @@ from typing import Any
 import pytest
 
 from tests.support.mcp.raw import INITIALIZE
-from unhang.faces.mcp import protocol, stdio_streams
+from unhang.faces.mcp import protocol, stdio_ends, stdio_streams
 from unhang.faces.mcp.backend import Backend
 from unhang.faces.mcp.call import McpCall
 from unhang.faces.mcp.resources import MOST_SUBSCRIPTIONS
 from unhang.faces.mcp.server import Server
 from unhang.faces.mcp.settings import Settings
+from unhang.faces.mcp.stdio_ends import ReadEnd, WriteEnd
 from unhang.faces.mcp.stdio_session import StdioSession
 from unhang.faces.mcp.stdio_streams import LineInput, LineOutput
 
@@ -64,10 +65,10 @@ def test_a_client_that_reads_nothing_does_not_hold_the_end(backend: Backend, ask
 
     async def work() -> None:
         (heard, asks), (answers, said) = os.pipe(), os.pipe()
-        output = LineOutput(said, patience=0.01)
+        output = LineOutput(WriteEnd(said), patience=0.01)
         threading.Thread(target=ask, args=(asks,), daemon=True).start()  # there is more than a pipe takes
         async with asyncio.timeout(60):
-            await StdioSession(Server(backend), output).run(LineInput(heard, output))
+            await StdioSession(Server(backend), output).run(LineInput(ReadEnd(heard), output))
             await output.close()
         assert os.read(answers, 1)  # the pipe was full, and not closed
         for fd in (heard, answers, said):
@@ -83,7 +84,7 @@ class MeasuredOutput(LineOutput):
 
     def leave(self, line: bytes) -> None:
         super().leave(line)
-        self.most = max(self.most, self._size)
+        self.most = max(self.most, self._end.size)
 
 
 LIST = b'{"jsonrpc": "2.0", "id": 2, "method": "tools/list"}\n'
@@ -99,8 +100,8 @@ def test_a_client_that_asks_on_without_reading_is_not_read_from_until_it_reads(
 
     async def work() -> int:
         (heard, asks), (answers, said) = os.pipe(), os.pipe()
-        output = MeasuredOutput(said)
-        session = asyncio.create_task(StdioSession(Server(backend), output).run(LineInput(heard, output)))
+        output = MeasuredOutput(WriteEnd(said))
+        session = asyncio.create_task(StdioSession(Server(backend), output).run(LineInput(ReadEnd(heard), output)))
 
         def ask() -> None:
             say(asks, INITIALIZE)
@@ -130,16 +131,16 @@ def test_a_client_that_asks_on_without_reading_is_not_read_from_until_it_reads(
 def test_a_line_that_is_too_long_is_answered_with_an_error_and_the_next_one_is_served(
     backend: Backend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stdio_streams, "LONGEST_LINE", 10_000)
+    monkeypatch.setattr(stdio_ends, "LONGEST_LINE", 10_000)
 
     async def work() -> list[Any]:
         (heard, asks), (answers, said) = os.pipe(), os.pipe()
-        output = LineOutput(said)
+        output = LineOutput(WriteEnd(said))
         say(
             asks, INITIALIZE, {"id": 2, "method": "ping", "params": {"text": "x" * 20_000}}, {"id": 3, "method": "ping"}
         )
         os.close(asks)
-        await StdioSession(Server(backend), output).run(LineInput(heard, output))
+        await StdioSession(Server(backend), output).run(LineInput(ReadEnd(heard), output))
         await output.close()
         os.close(said)
         with os.fdopen(answers, "rb") as lines:
@@ -163,8 +164,8 @@ def test_more_subscriptions_than_a_client_may_hold_are_refused(backend: Backend,
 
     async def work() -> dict[str, Any]:
         (heard, asks), (answers, said) = os.pipe(), os.pipe()
-        output = LineOutput(said)
-        running = asyncio.create_task(StdioSession(Server(backend), output).run(LineInput(heard, output)))
+        output = LineOutput(WriteEnd(said))
+        running = asyncio.create_task(StdioSession(Server(backend), output).run(LineInput(ReadEnd(heard), output)))
 
         def ask() -> dict[str, Any]:
             if not modern:
@@ -191,8 +192,8 @@ def test_a_request_that_was_taken_back_is_not_answered_though_its_work_is_finish
 
     async def work() -> list[Any]:
         (heard, asks), (answers, said) = os.pipe(), os.pipe()
-        output = LineOutput(said)
-        running = asyncio.create_task(StdioSession(server, output).run(LineInput(heard, output)))
+        output = LineOutput(WriteEnd(said))
+        running = asyncio.create_task(StdioSession(server, output).run(LineInput(ReadEnd(heard), output)))
         say(asks, INITIALIZE, {"id": 2, "method": "tools/list"})
         assert await asyncio.to_thread(server.begun.wait, 60)
         say(asks, {"method": "notifications/cancelled", "params": {"requestId": 2}})
@@ -218,8 +219,8 @@ def test_a_client_that_reads_late_hears_one_answer_to_each_request(backend: Back
         (heard, asks), (answers, said) = os.pipe(), os.pipe()
         say(asks, INITIALIZE, *({"id": number, "method": "tools/list"} for number in numbers))
         os.close(asks)
-        output = LineOutput(said)
-        await StdioSession(Server(backend), output).run(LineInput(heard, output))
+        output = LineOutput(WriteEnd(said))
+        await StdioSession(Server(backend), output).run(LineInput(ReadEnd(heard), output))
         reading = asyncio.create_task(asyncio.to_thread(read_to_the_end, answers))
         await output.close()
         for fd in (heard, said):

@@ -13,7 +13,8 @@ import anyio.to_thread
 import pytest
 
 from unhang.faces.mcp.protocol import encode, notification
-from unhang.faces.mcp.stdio_streams import LONGEST_LINE, ClientGone, LineInput, LineOutput, LineTooLong
+from unhang.faces.mcp.stdio_ends import LONGEST_LINE, ReadEnd, WriteEnd
+from unhang.faces.mcp.stdio_streams import ClientGone, LineInput, LineOutput, LineTooLong
 
 LARGE = "x" * 200_000  # more than a pipe holds
 
@@ -40,7 +41,7 @@ def lines_of(fd: int, count: int) -> list[dict[str, Any]]:
 
 def test_a_sender_that_is_cancelled_leaves_its_message_whole_and_the_next_behind_it() -> None:
     async def work(reads: int, writes: int) -> None:
-        output = LineOutput(writes)
+        output = LineOutput(WriteEnd(writes))
         with anyio.CancelScope() as scope:
             scope.cancel()
             await output.send(message(1, LARGE))  # the client does not read: it waits, and is cancelled
@@ -60,7 +61,7 @@ def test_a_client_that_is_gone_is_told_to_the_sender() -> None:
         null = os.open(os.devnull, os.O_RDONLY)
         os.dup2(null, reads)  # the last reading end closes
         os.close(null)
-        output = LineOutput(writes)
+        output = LineOutput(WriteEnd(writes))
         for _ in range(2):
             with pytest.raises(ClientGone):
                 await output.send(message(1))
@@ -70,7 +71,7 @@ def test_a_client_that_is_gone_is_told_to_the_sender() -> None:
 
 def test_a_client_that_takes_nothing_of_what_is_left_does_not_hold_the_end() -> None:
     async def work(reads: int, writes: int) -> None:
-        output = LineOutput(writes, patience=0.01)
+        output = LineOutput(WriteEnd(writes), patience=0.01)
         with anyio.CancelScope() as scope:
             scope.cancel()
             await output.send(message(1, LARGE))
@@ -85,8 +86,8 @@ def test_the_lines_end_when_nobody_hears_the_answers_though_their_pipe_is_open()
         del writes
         answers, said = os.pipe()
         os.close(answers)
-        output = LineOutput(said)
-        heard = LineInput(reads, output)
+        output = LineOutput(WriteEnd(said))
+        heard = LineInput(ReadEnd(reads), output)
         found: list[object] = []
 
         async def listen() -> None:
@@ -107,8 +108,8 @@ def test_the_lines_end_when_the_client_closes_the_pipe_of_the_answers_although_n
     async def work(reads: int, writes: int) -> None:
         del writes
         answers, said = os.pipe()
-        output = LineOutput(said)
-        heard = LineInput(reads, output)
+        output = LineOutput(WriteEnd(said))
+        heard = LineInput(ReadEnd(reads), output)
         output.watch()
         found: list[object] = []
 
@@ -129,15 +130,15 @@ def test_the_lines_end_when_the_client_closes_the_pipe_of_the_answers_although_n
 def test_a_connection_of_two_ways_does_not_end_because_there_is_something_to_read_on_it() -> None:
     async def work() -> None:
         ours, theirs = socket.socketpair()
-        output = LineOutput(ours.fileno())
-        heard = LineInput(os.dup(ours.fileno()), output)
+        output = LineOutput(WriteEnd(ours.fileno()))
+        heard = LineInput(ReadEnd(os.dup(ours.fileno())), output)
         output.watch()
         theirs.sendall(b"one\n")
         assert await heard.next() == b"one"
         await output.send(message(1))
         theirs.close()
         assert await heard.next() is None
-        os.close(heard._fd)
+        os.close(heard._end.fd)
         ours.close()
 
     anyio.run(work)
@@ -146,7 +147,7 @@ def test_a_connection_of_two_ways_does_not_end_because_there_is_something_to_rea
 def test_a_line_that_is_too_long_is_refused_before_its_end_comes_and_the_next_one_comes_whole() -> None:
     async def work(reads: int, writes: int) -> None:
         answers, said = os.pipe()
-        heard = LineInput(reads, LineOutput(said))
+        heard = LineInput(ReadEnd(reads), LineOutput(WriteEnd(said)))
 
         def feed() -> None:
             with os.fdopen(writes, "wb", closefd=False) as stream:
@@ -169,7 +170,7 @@ def test_lines_come_whole_whatever_the_pieces() -> None:
 
     async def work(reads: int, writes: int) -> None:
         answers, said = os.pipe()
-        heard = LineInput(reads, LineOutput(said))
+        heard = LineInput(ReadEnd(reads), LineOutput(WriteEnd(said)))
 
         def feed() -> None:
             for byte in b"".join(sent):

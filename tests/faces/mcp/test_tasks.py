@@ -9,12 +9,11 @@ from tests.support.engine import wait_until
 from tests.support.mcp.harness import Servers
 from tests.support.mcp.raw import Raw
 from unhang.faces.mcp import protocol
-from unhang.faces.mcp.tasks import IDENTIFIER
 
 META = {
     protocol.VERSION_KEY: "2026-07-28",
     protocol.CLIENT_KEY: {"name": "raw", "version": "1"},
-    protocol.CAPABILITIES_KEY: {"extensions": {IDENTIFIER: {}}},
+    protocol.CAPABILITIES_KEY: {"extensions": {protocol.TASKS_EXTENSION: {}}},
 }
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import NamedTuple
 
+from unhang.core.record import Record
 from unhang.errors import SpawnError
 from unhang.procs.spawn import find_program
 
@@ -22,7 +22,7 @@ def install_hint(install: str, name: str) -> str:
     return f"install it ({install}), or say where it is with --{name}"
 
 
-class AgentProgram(NamedTuple):
+class AgentProgram(Record):
     """The program of an agent: how it is found, which version it has, and what works with it."""
 
     name: str

@@ -14,7 +14,8 @@ from unhang.agents.base.keeper_channel import KeeperChannel, complain, show
 from unhang.agents.base.program import install_hint
 from unhang.agents.base.update import UNSURE, StallReason
 from unhang.agents.codex.approvals import CodexApprovals
-from unhang.agents.codex.plan import COMPACT, INSTALL, REVIEW, CodexPlan
+from unhang.agents.codex.plan import COMPACT, REVIEW, CodexPlan
+from unhang.agents.codex.program import INSTALL
 from unhang.agents.codex.protocol import hints
 from unhang.agents.codex.protocol.requests import request_of
 from unhang.agents.codex.protocol.thread import CodexThread, CodexTurnEnd

@@ -18,7 +18,8 @@ from unhang.agents.base.keeper_channel import KeeperChannel, complain, show
 from unhang.agents.base.program import install_hint
 from unhang.agents.base.shutdown import Shutdown
 from unhang.agents.base.update import StallReason
-from unhang.agents.codex.plan import INSTALL, CodexPlan
+from unhang.agents.codex.plan import CodexPlan
+from unhang.agents.codex.program import INSTALL
 from unhang.agents.codex.protocol.exec_events import CodexExec
 from unhang.core.policy.model import Policy
 from unhang.procs.sampler.connections import connections

@@ -7,8 +7,8 @@ from typing import Any
 
 from unhang.agents.base import job as base
 from unhang.agents.base.job import JobOptions
-from unhang.agents.base.program import AgentProgram
-from unhang.agents.codex.plan import ASK, COMPACT, EXEC, INSTALL, RUN, CodexPlan
+from unhang.agents.codex import program
+from unhang.agents.codex.plan import ASK, COMPACT, EXEC, RUN, CodexPlan
 from unhang.agents.codex.report import report
 from unhang.core.limit_request import LimitRequest
 from unhang.core.spec import NULL
@@ -19,16 +19,7 @@ from unhang.jobs.request import Prepared
 from unhang.jobs.request import prepare as prepare_command
 
 PROTOCOL = "codex"
-PROGRAM = AgentProgram(
-    name="codex",
-    variable="UNHANG_CODEX",
-    install=INSTALL,
-    needed_for="`unhang codex` and the codex tools",
-    version_word=-1,  # "codex-cli 0.166.0"
-    oldest=(0, 162, 0),
-    works="run, resume, review, compact, recover over its app server; run and resume over exec",
-    attempt="unhang codex run",
-)
+PROGRAM = program.PROGRAM
 
 
 def plan_here(value: dict[str, Any]) -> CodexPlan:

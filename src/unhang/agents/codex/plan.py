@@ -8,7 +8,6 @@ from typing import Any, Self
 
 from unhang.agents.base.plan import AgentPlan
 
-INSTALL = "npm install -g @openai/codex"
 RUN, REVIEW, COMPACT, EXEC = "run", "review", "compact", "exec"
 # Said before the task of a further attempt, in the thread of the one before.
 GO_ON = "The last turn was ended because nothing had moved for too long. Go on from where it stopped. The task was:"

@@ -8,13 +8,6 @@ from typing import Any, Protocol
 
 from unhang.core.record import Record
 
-LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
-
-
-def reaches(level: str, least: str) -> bool:
-    """Return whether a message of this level is for a client that wants the ones from `least` up."""
-    return LEVELS.index(level) >= LEVELS.index(least)
-
 
 class McpClient(Protocol):
     """The client of a call, which can be told something between calls, too."""
@@ -74,13 +67,3 @@ class ToolResult(Record):
         """Return the result as the protocol has it."""
         found: dict[str, Any] = {"content": self.content, "isError": self.is_error}
         return found if self.structured is None else found | {"structuredContent": self.structured}
-
-
-class ProtocolError(Exception):
-    """A request that is answered with an error of the protocol, and not with the result of a tool."""
-
-    def __init__(self, code: int, message: str, data: Any = None) -> None:
-        super().__init__(message)
-        self.code = code
-        self.message = message
-        self.data = data

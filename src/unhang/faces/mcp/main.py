@@ -44,6 +44,5 @@ def serve(args: argparse.Namespace) -> int:
             from unhang.faces.mcp import http
         return http.serve(settings, args.http, args.token_file)
     from unhang.faces.mcp import stdio
-    from unhang.faces.mcp.backend import Backend
 
-    return stdio.serve(Backend(settings))
+    return stdio.serve(settings)

@@ -8,11 +8,12 @@ that this server does not speak, and begin with the handshake when it hears so.
 
 from __future__ import annotations
 
-from typing import Any, TypeGuard
-
 from unhang.core import values
 from unhang.core.record import Record
-from unhang.faces.mcp.call import LEVELS, ProtocolError
+
+TYPE_CHECKING = False  # the real constant lives in `typing`, whose import the first answer would wait for
+if TYPE_CHECKING:
+    from typing import Any, TypeGuard
 
 HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 MODERN_VERSIONS = ("2026-07-28",)
@@ -31,6 +32,11 @@ _META = "io.modelcontextprotocol/"
 VERSION_KEY, CLIENT_KEY = f"{_META}protocolVersion", f"{_META}clientInfo"
 CAPABILITIES_KEY, LEVEL_KEY = f"{_META}clientCapabilities", f"{_META}logLevel"
 SERVER_KEY, SUBSCRIPTION_KEY = f"{_META}serverInfo", f"{_META}subscriptionId"
+# The extension for calls that last (tasks.py).
+TASKS_EXTENSION = f"{_META}tasks"
+
+# Of log messages, the least urgent first.
+LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 
 # The methods of requests that only one of the eras has; all others that are served are in both.
 _HANDSHAKE_ONLY = frozenset({"ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"})
@@ -56,6 +62,16 @@ _OPTIONAL: dict[str, dict[str, type]] = {"tools/call": {"arguments": dict}, "tas
 _CALLED: dict[type, str] = {str: "a text", dict: "an object"}
 
 RequestId = int | str
+
+
+class ProtocolError(Exception):
+    """A request that is answered with an error of the protocol, and not with the result of a tool."""
+
+    def __init__(self, code: int, message: str, data: Any = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.data = data
 
 
 class McpRequest(Record):
@@ -145,6 +161,11 @@ def _parse(line: bytes) -> Any:
     return found
 
 
+def reaches(level: str, least: str) -> bool:
+    """Return whether a message of this level is for a client that wants the ones from `least` up."""
+    return LEVELS.index(level) >= LEVELS.index(least)
+
+
 class McpConversation:
     """What is known of one connection: its era, and in the handshake era its client."""
 
@@ -152,6 +173,24 @@ class McpConversation:
         self._server = server
         self._modern: bool | None = None  # the first request that is accepted decides
         self._caller: Caller | None = None  # of the handshake era, once it has introduced itself
+
+    def hear(self, line: bytes) -> dict[str, Any] | Serve | McpCancel | None:
+        """Return what a line asks for, or the message that answers it at once; None: it wants nothing."""
+        try:
+            found = read(line)
+        except NoMessage as error:
+            return error_message(error.id, error)
+        if not isinstance(found, McpRequest):
+            return found
+        try:
+            step = self.take(found)
+        except ProtocolError as error:
+            return error_message(found.id, error)
+        return step if isinstance(step, Serve) else result_message(found.id, step)
+
+    def answer(self, step: Serve, result: dict[str, Any]) -> dict[str, Any]:
+        """Return the message that answers a request with its result."""
+        return result_message(step.request.id, self.shaped(step.request.method, step.caller, result))
 
     def take(self, request: McpRequest) -> Serve | dict[str, Any]:
         """Return the request with its caller, or the result of one that is answered at once. Raises ProtocolError."""

@@ -15,8 +15,7 @@ from unhang.core.record import Record
 from unhang.errors import UnhangError
 from unhang.faces.mcp import result
 from unhang.faces.mcp.backend import Backend
-from unhang.faces.mcp.call import ProtocolError
-from unhang.faces.mcp.protocol import INVALID_PARAMS
+from unhang.faces.mcp.protocol import INVALID_PARAMS, ProtocolError
 from unhang.faces.mcp.text import in_tool_words
 from unhang.jobs import listing
 from unhang.jobs.handle import Job

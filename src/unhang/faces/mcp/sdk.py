@@ -34,13 +34,13 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from unhang.errors import UnhangError
 from unhang.faces.mcp import resources
-from unhang.faces.mcp.call import McpCall, McpClient, ProtocolError, reaches
+from unhang.faces.mcp.call import McpCall, McpClient
 from unhang.faces.mcp.disconnect import gone_of
+from unhang.faces.mcp.identity import INFO, INSTRUCTIONS
 from unhang.faces.mcp.notifications import LOGGER
-from unhang.faces.mcp.protocol import INVALID_PARAMS
+from unhang.faces.mcp.protocol import INVALID_PARAMS, TASKS_EXTENSION, ProtocolError, reaches
 from unhang.faces.mcp.resources import MOST_SUBSCRIPTIONS, too_many_subscriptions
-from unhang.faces.mcp.server import INFO, INSTRUCTIONS, Server
-from unhang.faces.mcp.tasks import IDENTIFIER
+from unhang.faces.mcp.server import Server
 from unhang.faces.mcp.threads import MOST_THREADS
 
 _Answer = TypeVar("_Answer")
@@ -145,7 +145,7 @@ class _Update(_Task):
 class ToolCalls(Extension):
     """The tools and the tasks of our server, as an extension of the SDK's: it is asked before each call of a tool."""
 
-    identifier = IDENTIFIER
+    identifier = TASKS_EXTENSION
 
     def __init__(self, server: Server) -> None:
         self.server = server

@@ -2,51 +2,63 @@
 
 from __future__ import annotations
 
-import asyncio
-import os
-import signal
-import threading
-
-from unhang.errors import EXIT_INTERRUPTED
-from unhang.faces.mcp.backend import Backend
-from unhang.faces.mcp.server import Server
-from unhang.faces.mcp.stdio_session import StdioSession
-from unhang.faces.mcp.stdio_streams import claim_streams
+from unhang.faces.mcp.greeter import Greeter
+from unhang.faces.mcp.stdio_ends import claim_ends
 from unhang.jobs.client_process import open_client
+from unhang.jobs.home import state_home
 
-# What is left at the end, such as a thread that a disk holds, is not waited for any longer.
-_PATIENCE = 0.5
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from unhang.faces.mcp.settings import Settings
+
+# What serving needs, in parts that are loaded in a few milliseconds each: what the client asks meanwhile is answered
+# between them. The last one brings along whatever is not named here.
+PARTS = (
+    "typing",
+    "inspect",
+    "socket",
+    "ssl",
+    "logging",
+    "concurrent.futures",
+    "asyncio.base_events",
+    "asyncio",
+    "sqlite3",
+    "unhang.jobs.handle",
+    "unhang.jobs.history",
+    "unhang.jobs.pool",
+    "unhang.agents.codex.job",
+    "unhang.faces.mcp.access.check",
+    "unhang.faces.mcp.text",
+    "unhang.faces.mcp.backend",
+    "unhang.faces.mcp.resources",
+    "unhang.faces.mcp.tasks",
+    "unhang.faces.mcp.server",
+    "unhang.faces.mcp.stdio_service",
+)
 
 
-def serve(backend: Backend) -> int:
+def serve(settings: Settings) -> int:
     """Serve the client on stdin and stdout until it is gone."""
-    asyncio.run(_serve(backend))
-    backend.close()
-    return 0
-
-
-async def _serve(backend: Backend) -> None:
-    loop = asyncio.get_running_loop()
     watched = open_client()
     if watched is None:
-        _leave(backend)
-    for fd in watched or []:
-        loop.add_reader(fd, _leave, backend)
-    loop.add_signal_handler(signal.SIGINT, _leave, backend, EXIT_INTERRUPTED)
-    try:
-        heard, said = claim_streams()
-        await StdioSession(Server(backend), said).run(heard)
-        await said.close()
-    finally:
-        for fd in watched or []:
-            loop.remove_reader(fd)
-            os.close(fd)
-        late = threading.Timer(_PATIENCE, _leave, [backend])
-        late.daemon = True
-        late.start()
+        return 0
+    state_home()  # where it cannot be told, nothing is served
 
+    def list_tools() -> dict[str, Any] | None:
+        from unhang.faces.mcp.listed_tools import list_tools
 
-def _leave(backend: Backend, code: int = 0) -> None:
-    """Exit at once: a call may be held by a disk that hangs. The lease ends what is left."""
-    backend.close()
-    os._exit(code)
+        return list_tools(settings)
+
+    heard, said = claim_ends()
+    greeter = Greeter(heard, said, list_tools)
+    for part in PARTS:
+        greeter.answer()
+        if greeter.client_left:
+            return 0
+        __import__(part)
+    greeter.answer()
+    from unhang.faces.mcp import stdio_service
+
+    return stdio_service.serve(settings, heard, said, greeter.conversation, watched)

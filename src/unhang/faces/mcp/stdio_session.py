@@ -10,12 +10,24 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from unhang.faces.mcp import protocol
-from unhang.faces.mcp.call import LEVELS, McpClient, ProtocolError, reaches
+from unhang.faces.mcp.call import McpClient
+from unhang.faces.mcp.identity import IDENTITY
 from unhang.faces.mcp.notifications import LOGGER
-from unhang.faces.mcp.protocol import Caller, McpCancel, McpConversation, McpRequest, NoMessage, RequestId, Serve
+from unhang.faces.mcp.protocol import (
+    LEVELS,
+    Caller,
+    McpCancel,
+    McpConversation,
+    McpRequest,
+    ProtocolError,
+    RequestId,
+    Serve,
+    reaches,
+)
 from unhang.faces.mcp.resources import MOST_SUBSCRIPTIONS, too_many_subscriptions
-from unhang.faces.mcp.server import IDENTITY, Server
-from unhang.faces.mcp.stdio_streams import LONGEST_LINE, ClientGone, LineInput, LineOutput, LineTooLong
+from unhang.faces.mcp.server import Server
+from unhang.faces.mcp.stdio_ends import LONGEST_LINE
+from unhang.faces.mcp.stdio_streams import ClientGone, LineInput, LineOutput, LineTooLong
 
 # What a client that reads nothing may leave unread of one subscription, before that is ended.
 _MOST_UPDATES = 1024
@@ -33,12 +45,13 @@ _CHANGES = ("toolsListChanged", "promptsListChanged", "resourcesListChanged")
 class StdioSession:
     """The client of a server on stdio."""
 
-    def __init__(self, server: Server, output: LineOutput) -> None:
+    def __init__(self, server: Server, output: LineOutput, conversation: McpConversation | None = None) -> None:
+        """`conversation`: one that has begun (greeter.py)."""
         self.gone = asyncio.Event()  # the client has left, with calls in flight perhaps
         self.level = LEVELS[0]  # of the log messages that a client of the handshake era wants
         self._server = server
         self._output = output
-        self._conversation = McpConversation(IDENTITY)
+        self._conversation = conversation or McpConversation(IDENTITY)
         self._tasks: dict[RequestId, asyncio.Task[None]] = {}
         self._told: set[asyncio.Task[None]] = set()  # those of them whose answer is on its way
         self._in_flight = 0  # more than `_tasks` has, if a client uses an id twice
@@ -98,15 +111,13 @@ class StdioSession:
         self._output.leave(protocol.encode(message))
 
     def _take(self, line: bytes) -> None:
-        try:
-            found = protocol.read(line)
-        except NoMessage as error:
-            self._leave(protocol.error_message(error.id, error))
-            return
-        if isinstance(found, McpCancel):
+        found = self._conversation.hear(line)
+        if isinstance(found, Serve):
+            self._begin(found)
+        elif isinstance(found, McpCancel):
             self._cancel(found.id)
         elif found is not None:
-            self._begin(found)
+            self._leave(found)
 
     def _cancel(self, number: RequestId) -> None:
         # some clients send an id back as a text
@@ -114,15 +125,8 @@ class StdioSession:
         for each in same:
             self._tasks.pop(each).cancel()
 
-    def _begin(self, request: McpRequest) -> None:
-        try:
-            step = self._conversation.take(request)
-        except ProtocolError as error:
-            self._leave(protocol.error_message(request.id, error))
-            return
-        if not isinstance(step, Serve):
-            self._leave(protocol.result_message(request.id, step))
-            return
+    def _begin(self, step: Serve) -> None:
+        request = step.request
         task = asyncio.get_running_loop().create_task(self._answer(step))
         self._tasks[request.id] = task
         self._in_flight += 1
@@ -140,9 +144,7 @@ class StdioSession:
         request = step.request
         try:
             result = await self._serve(step)
-            message = protocol.result_message(
-                request.id, self._conversation.shaped(request.method, step.caller, result)
-            )
+            message = self._conversation.answer(step, result)
         except ProtocolError as error:
             message = protocol.error_message(request.id, error)
         except ClientGone:

@@ -17,8 +17,15 @@ from unhang.core.events import ELOST, error_code
 from unhang.core.view import View
 from unhang.errors import UnhangError
 from unhang.faces.mcp.backend import Backend
-from unhang.faces.mcp.call import McpCall, ProtocolError
-from unhang.faces.mcp.protocol import HEADER_MISMATCH, INTERNAL_ERROR, INVALID_PARAMS, MISSING_CAPABILITY
+from unhang.faces.mcp.call import McpCall
+from unhang.faces.mcp.protocol import (
+    HEADER_MISMATCH,
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    MISSING_CAPABILITY,
+    TASKS_EXTENSION,
+    ProtocolError,
+)
 from unhang.faces.mcp.result import result_of
 from unhang.faces.mcp.text import in_tool_words, sentence
 from unhang.faces.mcp.tool_results import error_result, job_tool_result
@@ -27,7 +34,6 @@ from unhang.jobs.attend import AttendedJob
 from unhang.jobs.handle import Job
 from unhang.jobs.question import question_of
 
-IDENTIFIER = "io.modelcontextprotocol/tasks"
 # A job that ends within this time is answered at once: a client should not have to poll for `ls`.
 _SHORTCUT = 0.3
 _POLL_MS = 1000
@@ -62,7 +68,7 @@ class Tasks:
         starter = self._starters.get(tool)
         if starter is None:
             return None
-        if IDENTIFIER not in call.extensions:
+        if TASKS_EXTENSION not in call.extensions:
             if starter.required:
                 require_extension(call)
             return None
@@ -155,9 +161,11 @@ class Tasks:
 
 def require_extension(call: McpCall) -> None:
     """Raise ProtocolError unless the client declares this extension."""
-    if IDENTIFIER not in call.extensions:
-        needed: dict[str, Any] = {"requiredCapabilities": {"extensions": {IDENTIFIER: {}}}}
-        raise ProtocolError(MISSING_CAPABILITY, f"Client did not declare required extension '{IDENTIFIER}'", needed)
+    if TASKS_EXTENSION not in call.extensions:
+        needed: dict[str, Any] = {"requiredCapabilities": {"extensions": {TASKS_EXTENSION: {}}}}
+        raise ProtocolError(
+            MISSING_CAPABILITY, f"Client did not declare required extension '{TASKS_EXTENSION}'", needed
+        )
 
 
 def _envelope(job: Job, view: View, status: str) -> dict[str, Any]:

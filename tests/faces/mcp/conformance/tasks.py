@@ -17,8 +17,9 @@ from unhang.core.limit_request import LimitRequest
 from unhang.core.view import View
 from unhang.errors import UnhangError
 from unhang.faces.mcp.backend import Backend
-from unhang.faces.mcp.call import McpCall, ProtocolError
+from unhang.faces.mcp.call import McpCall
 from unhang.faces.mcp.job_call import attend
+from unhang.faces.mcp.protocol import ProtocolError
 from unhang.faces.mcp.sdk import SdkCall, ToolCalls, complete
 from unhang.faces.mcp.tasks import Tasks, TaskStarter, typed_line
 from unhang.jobs.attend import AttendedJob
