@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import cast
 
 import pytest
@@ -13,10 +14,12 @@ from tests.support.fleet import Machine, Server
 from tests.support.queues import states, submit
 from unhang.core.fleet.queue import QueuedJob, Worker
 from unhang.core.fleet.requests import Request
+from unhang.errors import UsageError
 from unhang.faces.cli import fleet, queued_job
 from unhang.faces.cli.command_module import load
 from unhang.faces.cli.parser import parser_of
 from unhang.fleet import queues
+from unhang.fleet.command_client import Offline
 from unhang.fleet.connection import Connection, connect
 
 Make = Callable[[str, str], Machine]
@@ -64,6 +67,42 @@ def test_a_job_of_the_same_name_that_is_submitted_meanwhile_is_left_alone_and_on
     parser = parser_of("cancel", load("cancel"), "")
     assert fleet.main("cancel", parser, parser.parse(["--fleet", "build", "later"])) == 0
     assert states(server.url) == {runs: "cancelled", waits: "cancelled", later[0]: "queued"}
+
+
+def test_the_jobs_of_the_other_machines_are_ended_where_one_machine_is_offline(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken = QueuedJob("q", "1").claimed("beta", "w1")
+    asked, in_queues = list[str](), list[QueuedJob]()
+
+    async def found(*_: object) -> list[fleet.There]:
+        return [fleet.There("away", "a", None), fleet.There("beta", "b", None, taken)]
+
+    async def ask(_connection: Connection, machine: str, _request: Request, _show: object) -> int:
+        asked.append(machine)
+        if machine == "away":
+            raise Offline("machine away is offline")
+        return 0
+
+    async def cancel_in_queues(_connection: Connection, jobs: list[QueuedJob]) -> None:
+        in_queues.extend(jobs)
+
+    for name, instead in (("_found", found), ("ask", ask), ("cancel_in_queues", cancel_in_queues)):
+        monkeypatch.setattr(fleet, name, instead)
+    parser = parser_of("cancel", load("cancel"), "")
+    with pytest.raises(Offline):
+        asyncio.run(fleet._cancel(cast("Connection", None), parser, parser.parse(["a@away", "b@beta"])))
+    assert (asked, in_queues) == (["away", "beta"], [taken])
+
+
+@pytest.mark.parametrize("command", ["cancel", "wait"])
+def test_a_label_beside_a_job_of_another_machine_is_refused_and_not_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.setenv("UNHANG_HOME", str(tmp_path))
+    monkeypatch.setattr(fleet, "with_server", lambda *_, **__: 0)
+    parser = parser_of(command, load(command), "")
+    assert fleet.main(command, parser, parser.parse(["a@beta"])) == 0
+    with pytest.raises(UsageError):
+        fleet.main(command, parser, parser.parse(["a@beta", "--label", "k=v"]))
 
 
 def test_a_job_whose_worker_is_dead_is_taken_out_of_its_queue_after_one_whose_worker_takes_all_the_time_there_is(

@@ -84,6 +84,8 @@ def main(name: str, parser: Parser, args: argparse.Namespace) -> int:
     named = _named(args)
     if not named:
         raise UsageError(f"name the jobs, as JOB@MACHINE (see: unhang {name} --help)")
+    if getattr(args, "label", None):
+        raise UsageError("--label means jobs of this home: it cannot stand beside jobs of other machines")
     own = own_machine()
     places = [split_name(each) for each in named]
     if own and all(place is not None and place[1] == own for place in places):
@@ -171,18 +173,24 @@ async def _cancel(connection: Connection, parser: Parser, args: argparse.Namespa
     waiting: list[QueuedJob] = []
     jobs = await _found(connection, _named(args), waiting)
     codes = [await of_waiting(connection, "cancel", args, job) for job in waiting]
-    if not jobs:
-        return max(codes)
-    queued = [job.queued for job in jobs if job.queued is not None]
-    try:
-        codes.append(await _elsewhere(connection, "cancel", parser, args, jobs))
-    except Offline:
-        if not args.force or len(queued) < len(jobs):
-            raise
-        # a job of a queue is taken from a machine that is offline: what it says of the job later is refused
-        return max([*codes, *[await of_waiting(connection, "cancel", args, job) for job in queued]])
-    if not codes[-1] and not args.no_wait:
-        await cancel_in_queues(connection, queued)
+    ended: list[QueuedJob] = []
+    unreached: Offline | None = None
+    for machine in dict.fromkeys(job.machine for job in jobs):
+        there = [job for job in jobs if job.machine == machine]
+        queued = [job.queued for job in there if job.queued is not None]
+        try:
+            codes.append(await _elsewhere(connection, "cancel", parser, args, there))
+            ended += queued if not codes[-1] else []
+        except Offline as error:
+            if args.force and len(queued) == len(there):
+                # a job of a queue is taken from a machine that is offline: what it says of the job later is refused
+                codes += [await of_waiting(connection, "cancel", args, job) for job in queued]
+            else:
+                unreached = unreached or error  # those of the other machines are ended first
+    if ended and not args.no_wait:
+        await cancel_in_queues(connection, ended)
+    if unreached is not None:
+        raise unreached
     return max(codes)
 
 
