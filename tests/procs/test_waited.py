@@ -449,9 +449,11 @@ def test_what_a_tracer_traces_outside_is_found() -> None:
             try:
                 assert tracer.stderr is not None
                 assert b"attached" in tracer.stderr.readline()
-                look_at(tracer, "wait4")
                 seen = full(tracer.pid, include_root=True).processes[tracer.pid]
+                while seen.threads[0].syscall != "wait4":  # it leaves the call once, for the stop that it asked for
+                    seen = full(tracer.pid, include_root=True).processes[tracer.pid]
                 assert seen.tracees == ((traced.pid, "sleep"),)
+                look_at(tracer, "wait4")
                 assert full(os.getpid()).processes[tracer.pid].tracees == (), "it is one of the tree"
             finally:
                 tracer.kill()

@@ -226,10 +226,11 @@ def test_a_script_and_make_stop_and_end_with_the_job(desk_of: Callable[..., Desk
     )
     desk.enter("make")
     desk.matches(r"^ready$")
+    wait_until(lambda: _states(desk, "sleep") == ["S"], "it sleeps")
     desk.type("C-z")
     desk.matches(r"Stopped +make")
     assert _states(desk, "make") == ["T"]
-    assert _states(desk, "sleep") == ["T"]
+    wait_until(lambda: _states(desk, "sleep") == ["T"], "the job below it has stopped, too")
     desk.enter("fg")
     wait_until(lambda: _states(desk, "sleep") == ["S"], "it goes on")
     desk.type("C-c")
