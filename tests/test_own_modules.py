@@ -157,3 +157,13 @@ def test_the_library_leaves_the_search_of_its_process_alone() -> None:
     code = f"import sys; sys.path.append({str(SOURCE)!r}); a = list(sys.meta_path)"
     code += "; import unhang, unhang.jobs.api; assert sys.meta_path == a"
     subprocess.run([sys.executable, "-I", "-c", code], check=True)
+
+
+def test_ctrl_c_while_it_is_set_up_ends_a_command_line_without_a_traceback() -> None:
+    program = (
+        "import sys, unhang.own_modules as o; from unhang.__main__ import main\n"
+        "def pressed(): raise KeyboardInterrupt\n"
+        "o.find_without_a_search = pressed; sys.argv = ['unhang', '--version']; main()"
+    )
+    done = subprocess.run([sys.executable, "-I", "-c", program], capture_output=True, check=False, timeout=60)
+    assert (done.returncode, done.stderr) == (130, b"")

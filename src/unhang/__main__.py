@@ -33,8 +33,8 @@ def main() -> None:
     if not sys.flags.isolated and any(map(os.environ.get, _STEERING)):
         _start_isolated()
     _open_standard_descriptors()
-    _find_own_modules()
     try:
+        _find_own_modules()
         if sys.argv[1:] == ["hook"]:
             # it stands in a session's way: nothing else is loaded
             from unhang.sessions.claude.hook_command import serve
