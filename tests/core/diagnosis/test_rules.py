@@ -415,3 +415,32 @@ def test_no_diagnosis_is_left_out_of_its_event(before: FullSample, after: FullSa
     found = recorded(whole)["diagnosis"]
     assert found["cause"] == whole.cause
     assert repeats(found) == repeats(whole.to_json())
+
+
+NOTIFIER = "/tmp/fish.root/fish_universal_variables.notifier"
+
+
+@pytest.mark.parametrize(("path", "state"), [(NOTIFIER, "hung"), ("/tmp/other", "unsure")])
+@pytest.mark.parametrize("outside", [(), ((99, "fish"),)])
+def test_a_shell_at_its_prompt_waits_for_no_notice_of_its_fellows(
+    path: str, state: str, outside: tuple[tuple[int, str], ...]
+) -> None:
+    pipes = {path: Pipe(readers=((2, 5),), writers=((2, 5),), outside=outside, searched=True)}
+    fds = {0: "/dev/pts/3", 5: path}
+    shell = process(2, thread(2, "poll", reads=(0, 5)), fds=fds, tty=1, pgid=2, comm="fish")
+    found = twice(shell, terminal=TTY._replace(canonical=False), pipes=pipes, screen="now> ")
+    assert (found.state, found.cause) == (state, "input")
+
+
+@pytest.mark.parametrize("new_memory", [0, 90_000])
+def test_a_process_that_is_stopped_in_turn_is_judged_alike_in_each_phase(new_memory: int) -> None:
+    def at_the_end(state: str, syscall: str) -> Diagnosis:
+        boss = process(2, thread(2, "clock_nanosleep", timeout=0.4))
+        worker = process(3, thread(3, "running", state="R"), ppid=2, comm="sh")
+        after = worker._replace(cpu=HZ, faults=new_memory, state=state, threads=(thread(3, syscall, state=state),))
+        return diagnose(look(0, boss, worker), look(3, boss, after))
+
+    stopped, runs = at_the_end("T", "running"), at_the_end("R", "running")
+    assert (stopped.state, stopped.cause) == (runs.state, runs.cause)
+    assert stopped.state == ("alive" if new_memory else "unsure")
+    assert "stopped and continued" in stopped.reason

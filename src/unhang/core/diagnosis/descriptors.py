@@ -29,6 +29,8 @@ from unhang.core.diagnosis.waits import (
 MASTERS = ("/dev/ptmx", "/dev/pts/ptmx")
 # Through these the kernel itself may write to an eventfd, when a transfer or a timer of theirs is over.
 RINGS = ("anon_inode:[io_uring]", "anon_inode:io_uring")
+# By this FIFO a program tells its fellows that settings have changed, which they read again, and wait on.
+NOTICES = {"fish": "/fish_universal_variables.notifier"}
 # In a set, the first of these that is there names the wait.
 # A server with idle connections is a server, so listening comes before them.
 ORDER = ("input", "listen", "fifo", "net", "peer", "terminal", "pipe_write", "pipe_read", "self_pipe", "watch", "other")
@@ -156,6 +158,8 @@ def _master(view: SampleView, process: ProcessSample) -> Wait:
 
 
 def _pipe(view: SampleView, process: ProcessSample, fd: int, target: str, writing: bool, single: bool) -> Wait | None:
+    if not writing and not single and target.endswith(NOTICES.get(process.comm, "\0")):
+        return None
     pipe = view.sample.pipes[target]
     ends_held = pipe.readers if writing else pipe.writers
     partners = tuple(dict.fromkeys(pid for pid, _ in ends_held if pid != process.pid))

@@ -131,8 +131,11 @@ def _above(view: SampleView, pid: int) -> set[int]:
 
 def _moving(view: SampleView, activity: Activity) -> Finding | None:
     if spells := [pid for pid, share in activity.by_pid.items() if share > 0 and _is_stopped(view, pid)]:
-        who = view.names(tuple(sorted(spells)))
-        return Finding(ALIVE, causes.PROGRESS, f"works in short spells: {who} is stopped and continued in turn")
+        # It may be caught in the middle of a spell as well, and must be judged as then: by what it does.
+        text = f"works in short spells: {view.names(tuple(sorted(spells)))} is stopped and continued in turn"
+        if _productive(view, activity):
+            return Finding(ALIVE, causes.PROGRESS, text)
+        return Finding(UNSURE, causes.BUSY, f"{text}, but moves no bytes: a loop, or a long computation")
     if activity.workers:
         parts = []
         for verb, names in (("started", activity.started), ("ended", activity.ended)):
@@ -168,12 +171,17 @@ def _is_stopped(view: SampleView, pid: int) -> bool:
 
 def _computing(view: SampleView, activity: Activity) -> Finding:
     who = _busiest(view, activity)
-    productive = activity.moves_bytes or activity.net >= NET_RATE or activity.takes_memory
-    if productive or _only_works(view, activity):
+    if _productive(view, activity):
         return Finding(ALIVE, causes.PROGRESS, _works(activity, who))
     if activity.cpu < BUSY_SHARE and activity.wakeups >= 10:
         return Finding(UNSURE, causes.POLL, f"{who}, and wakes {activity.wakeups:.0f} times a second: it polls")
     return Finding(UNSURE, causes.BUSY, f"{who}, moves no bytes and takes no new memory: a loop, or a long computation")
+
+
+def _productive(view: SampleView, activity: Activity) -> bool:
+    """Whether the CPU that it uses makes something: bytes, new memory, or what only a compiler or a packer makes."""
+    moves = activity.moves_bytes or activity.net >= NET_RATE
+    return moves or activity.takes_memory or _only_works(view, activity)
 
 
 def _only_works(view: SampleView, activity: Activity) -> bool:

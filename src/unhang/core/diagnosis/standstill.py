@@ -34,8 +34,8 @@ WINDOW = 1.0
 # The kernel's "last ran" is as old as the last tick of its clock, and CPUs disagree by some milliseconds.
 SURELY = 1.0
 # Programs that handle SIGUSR1 or SIGUSR2 to say how far they are, and then wait on as before.
-# man removes its files at a SIGHUP, and ends.
-REPORTERS = frozenset({"make", "gmake", "dd", "wget", "rsync", "tmux: server", "tmux: client", "man"})
+# man removes its files at a SIGHUP, and ends; ninja ends what it runs, and itself.
+REPORTERS = frozenset({"make", "gmake", "dd", "wget", "rsync", "tmux: server", "tmux: client", "man", "ninja"})
 # It handles SIGALRM for the delays that it can put into a call, and ends nothing of what it traces.
 SHOWS_CALLS = frozenset({"strace"})
 # How Ruby waits for one of its own threads, or for nothing.
