@@ -165,6 +165,33 @@ def test_a_parent_that_waits_for_a_child_blocked_on_their_pipe_is_a_pipe_cycle()
     assert found.evidence["ring"] == [2, 3]
 
 
+@pytest.mark.parametrize(("call", "state"), [("pause", "hung"), ("clock_nanosleep", "alive")])
+@pytest.mark.parametrize("background", [True, False])
+def test_of_a_pipe_the_reader_is_named_before_what_only_holds_it_open_in_the_background(
+    call: str, state: str, background: bool
+) -> None:
+    asleep = thread(3, call, remaining=900.0) if state == "alive" else thread(3, call)
+    holder = process(3, asleep, fds={1: "pipe:[1]"}, comm="sleep", background=background)
+    pipes = {"pipe:[1]": Pipe(readers=((2, 0),), writers=((3, 1),))}
+    found = twice(at(2, "read", 0, "pipe:[1]", comm="cat"), holder, pipes=pipes)
+    assert found.state == state
+    assert found.reason.startswith("cat [2]" if background else "sleep [3]")
+    assert "sleep [3]" in found.reason
+
+
+@pytest.mark.parametrize("background", [True, False])
+def test_of_two_readers_of_a_pipe_the_one_that_hangs_is_named_and_not_the_one_in_the_background(
+    background: bool,
+) -> None:
+    writer = process(2, thread(2, "write", writes=(1,)), fds={1: "pipe:[1]"}, comm="yes")
+    stuck = process(3, thread(3), fds={0: "pipe:[1]"}, comm="reader")
+    holder = process(4, thread(4, "clock_nanosleep", remaining=900.0), comm="sleep", background=background)
+    pipes = {"pipe:[1]": Pipe(readers=((3, 0), (4, 0)), writers=((2, 1),))}
+    found = twice(writer, stuck, holder, pipes=pipes)
+    assert found.state == "alive"
+    assert found.reason.startswith("reader [3]" if background else "sleep [4]")
+
+
 def test_a_lock_whose_holder_waits_for_ever_is_hung() -> None:
     lock = Lock("flock", "/x/y.lock", 99, "apt-get", True)
     waiter = process(2, thread(2, "flock", reads=(3,)), lock=lock)

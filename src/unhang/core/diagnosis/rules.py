@@ -20,7 +20,7 @@ from unhang.core.diagnosis.assemble import Finding, finish
 from unhang.core.diagnosis.progress import CPU_SHARE, PAUSES
 from unhang.core.diagnosis.prompt import NeedsInput, asks
 from unhang.core.diagnosis.samples import FOREVER, FullSample, ProcessSample, Thread
-from unhang.core.diagnosis.standstill import CHAIN, WINDOW, Blocked, all_seen, blocked_in, place_of, proof
+from unhang.core.diagnosis.standstill import CHAIN, WINDOW, Blocked, all_seen, blocked_in, place_of, proof, told
 from unhang.core.diagnosis.time_left import in_time
 from unhang.core.diagnosis.verdict import ALIVE, HUNG, UNSURE, Diagnosis
 from unhang.core.diagnosis.waits import TERMINAL, SampleView, Wait, holder_of, is_dead, named
@@ -228,7 +228,7 @@ def _hopeful(view: SampleView, activity: Activity, blocked: list[Blocked]) -> Fi
     if best.wait.kind == "net":
         best = _server_below(view, best, blocked)
     process, wait = best.process, _told_by(best.wait)
-    text = f"{named(process)} {wait.text}"
+    text = told(blocked, best, wait)
     if activity.cpu >= 0.01 and wait.kind not in ("timer", "listen"):
         text += f", while {_percent(activity.cpu)} of a core is used"
     if wait.kind == "timer":

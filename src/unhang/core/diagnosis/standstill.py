@@ -280,10 +280,33 @@ def _root(view: SampleView, blocked: list[Blocked]) -> Finding:
     if finding := _goroutines(blocked):
         return finding
     if each := first("signal", "loop", "timer"):
-        return _found(causes.IDLE, each)
+        held = held_up(blocked, each) or each
+        return _found(causes.IDLE, held)._replace(reason=told(blocked, each, each.wait))
     if each := first(*CHAIN):
         return _found(causes.UNKNOWN, each)._replace(state=UNSURE)
     return Finding(UNSURE, causes.UNKNOWN, "nothing moves, and nothing says why")
+
+
+def held_up(blocked: list[Blocked], holder: Blocked) -> Blocked | None:
+    """Return the wait that says more than that of a process in the background: of what reads a pipe which that one only
+    holds open, or, where it holds the reading end, of the other reader; None where there is none.
+    """
+    pid = holder.process.pid
+    if not holder.process.background:
+        return None
+    ends = [each for each in blocked if pid in each.wait.on and each.wait.kind in ("pipe_read", "pipe_write")]
+    readers = {other for each in ends if each.wait.kind == "pipe_write" for other in each.wait.on} - {pid}
+    names = [each for each in ends if each.wait.kind == "pipe_read"]
+    names += [each for each in blocked if each.process.pid in readers and each.wait.kind not in CHAIN]
+    fitting = [each for each in names if not each.hope and not each.process.background]
+    return min(fitting, key=lambda each: (not each.main, each.process.pid, each.thread.tid), default=None)
+
+
+def told(blocked: list[Blocked], each: Blocked, wait: Wait) -> str:
+    """Return what a process waits for, in words; behind the wait that it holds up, where it is in the background."""
+    text = f"{named(each.process)} {wait.text}"
+    held = held_up(blocked, each)
+    return text if held is None else f"{named(held.process)} {held.wait.text}; in the background {text}"
 
 
 def _found(cause: causes.Cause, each: Blocked) -> Finding:
