@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ import pytest
 from tests.support.engine import wait_until
 from tests.support.jobs import Jobs
 from unhang.jobs import connection as connections
+from unhang.jobs.connection import JobConnection
 from unhang.jobs.launcher import CallerStreams, ServedLauncher
 from unhang.jobs.request import prepare
 from unhang.procs import tree
@@ -38,11 +40,22 @@ class Patient:
         self.launcher = ServedLauncher()
         self.launcher._line, self.launcher._server = ours, self.server.pid
 
-    def run(self, *, told: bool) -> None:
+    def launch(self, *, told: bool, stdin: int | None = None) -> JobConnection:
         prepared = prepare(["true"], foreground=False, stdin="null")
-        connection = self.launcher.launch(self._home, prepared, CallerStreams(), told=told)
+        return self.launcher.launch(self._home, prepared, CallerStreams(stdin=stdin), told=told)
+
+    def run(self, *, told: bool) -> None:
+        connection = self.launch(told=told)
         connection.wait_until_closed()
         connection.close()
+
+    def offered(self) -> tuple[int, int]:
+        """The guard and the keeper of a spare that waits for the client's next job."""
+        self.launcher.next_spare()
+        wait_until(lambda: _is_offered(self.launcher), "the spare is the client's")
+        [guard] = self.spares()
+        wait_until(lambda: bool(tree.children(guard)), "its keeper")
+        return guard, tree.children(guard)[0]
 
     def spares(self) -> list[int]:
         return tree.children(self.server.pid)
@@ -50,6 +63,8 @@ class Patient:
     def close(self) -> None:
         assert self.launcher._line is not None
         self.launcher._line.close()
+        if self.launcher._offered is not None:
+            self.launcher._offered.close()
         assert self.server.wait(60) == 0
 
 
@@ -70,6 +85,53 @@ def test_after_a_job_whose_caller_waits_a_spare_is_made_when_the_caller_asks_for
     patient.launcher.next_spare()
     patient.run(told=False)
     wait_until(lambda: not patient.spares(), "the spare had the job")
+
+
+def test_a_job_is_given_again_if_the_spare_that_has_it_is_killed_before_it_takes_it(patient: Patient) -> None:
+    patient.run(told=False)
+    wait_until(lambda: not patient.spares(), "the guard of the job is gone, and no spare was made")
+    guard, keeper = patient.offered()
+    os.kill(keeper, signal.SIGSTOP)
+    connection = patient.launch(told=False)
+    for pid in (guard, keeper):
+        os.kill(pid, signal.SIGKILL)
+    _wait_for_success(connection)
+
+
+def test_a_spare_that_was_killed_before_a_job_came_is_not_used(patient: Patient) -> None:
+    patient.run(told=False)
+    wait_until(lambda: not patient.spares(), "the guard of the job is gone, and no spare was made")
+    guard, keeper = patient.offered()
+    for pid in (guard, keeper):
+        os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: not patient.spares(), "the spare is gone")
+    patient.run(told=False)
+
+
+def test_a_spare_whose_client_was_offered_it_late_has_only_the_job_that_came_to_the_server(patient: Patient) -> None:
+    patient.run(told=False)
+    wait_until(lambda: not patient.spares(), "the guard of the job is gone, and no spare was made")
+    patient.launcher.next_spare()
+    wait_until(lambda: len(patient.spares()) == 1, "a spare")
+    with open(os.devnull, "rb") as nothing:  # a job with a descriptor of its own goes to the server
+        first = patient.launch(told=False, stdin=nothing.fileno())
+    second = patient.launch(told=False)
+    for connection in (first, second):
+        _wait_for_success(connection)
+
+
+def _wait_for_success(connection: JobConnection) -> None:
+    connection.wait_until_closed()
+    last = connection.outcome()
+    assert last is not None
+    assert last["phase"] == "completed"
+    connection.close()
+
+
+def _is_offered(launcher: ServedLauncher) -> bool:
+    with launcher._lock:
+        launcher._hear_offers()
+    return launcher._offered is not None
 
 
 def test_after_a_job_that_is_told_of_at_once_a_spare_is_made_at_once(patient: Patient) -> None:

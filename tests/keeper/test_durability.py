@@ -53,36 +53,6 @@ def test_the_names_of_the_files_are_synced_with_the_first_promise_and_only_then(
     assert disk.synced == []
 
 
-def test_names_that_are_synced_beside_the_job_are_waited_for_by_its_end_and_synced_once(
-    disk: Disk, place: JobDir
-) -> None:
-    kept = Durability(place)
-    disk.leave.clear()
-    kept.sync_names_beside()
-    assert disk.reached.acquire(timeout=30)  # the disk is at work, and this thread goes on
-    assert disk.synced == []
-    disk.leave.set()
-    kept.sync_names()
-    assert {place.job, place.path, place.home} <= set(disk.synced)
-    disk.synced.clear()
-    kept.now(lambda: None)
-    assert disk.synced == []
-
-
-def test_the_end_syncs_the_names_where_no_thread_could(
-    disk: Disk, place: JobDir, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(*_: object) -> None:
-        raise RuntimeError("can't start new thread")
-
-    monkeypatch.setattr("_thread.start_new_thread", refuse)
-    kept = Durability(place)
-    kept.sync_names_beside()
-    assert disk.synced == []
-    kept.sync_names()
-    assert {place.job, place.path} <= set(disk.synced)
-
-
 def test_the_names_of_output_files_are_synced_behind_what_they_hold(disk: Disk, place: JobDir) -> None:
     kept = Durability(place)
     kept.sync_names()

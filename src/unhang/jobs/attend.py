@@ -22,12 +22,16 @@ from unhang.jobs.late_diagnosis import LateDiagnosis
 from unhang.jobs.progress import progress_line
 from unhang.jobs.results import output_mark
 from unhang.jobs.tree_look import look_at
+from unhang.keeper.durability import sync_parents, sync_record
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from unhang.core.events import Event
     from unhang.jobs.connection import JobConnection
     from unhang.jobs.pool import JobPool
     from unhang.jobs.progress import InThread, Listener, ReportTimes
+    from unhang.store.layout import JobDir
 
 # How often to see whether the caller is still there.
 _CHECK = 1.0
@@ -71,17 +75,25 @@ class AttendedJob:
         self._in_thread = in_thread
         self._in_loose_thread = in_loose_thread
         self._over = connection.ended
+        self._syncs: list[asyncio.Future[Any]] = []  # bring its record and the names of its files to the disk beside it
 
     # --- waiting --------------------------------------------------------------------------------------------
 
     async def wait_until_started(self) -> None:
         """Wait until it runs, or the record says why not. UnhangError: nothing could be started at all."""
+        self._sync_beside(sync_parents)
         try:
             await self._connection.wait_until_started_async(self._in_thread)
         except BaseException:
             self.finish()
             raise
         self._over = self._connection.ended
+        self._sync_beside(sync_record)
+
+    def _sync_beside(self, sync: Callable[[JobDir], None]) -> None:
+        """Its keeper leaves that to a caller that waits for the end, who has the time for it while the job runs."""
+        if not self._connection.told:
+            self._syncs.append(asyncio.ensure_future(self._in_loose_thread(sync, self.job.place)))
 
     async def wait(self, seconds: float, gone: asyncio.Event | None = None, *, decides: bool = True) -> bool:
         """Wait for its end, or until the caller has something to decide. False: the job goes on.
@@ -146,6 +158,9 @@ class AttendedJob:
 
     async def _has_ended(self) -> bool:
         await self._tell_news()
+        if self._over:
+            for sync in self._syncs:
+                await sync
         return self._over and (self.view.ended or await self._in_thread(reconcile.settle, self.job.place))
 
     async def _listen(self, seconds: float) -> None:

@@ -30,10 +30,19 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from asyncio import Future
     from collections.abc import Awaitable, Callable
-    from typing import Any
+    from typing import Any, Protocol
 
     from unhang.core.events import Event
     from unhang.store.layout import JobDir
+
+    class Handover(Protocol):
+        """A job that was given to a spare, and may not have been taken."""
+
+        def again(self) -> socket | None:
+            """Give it to another one, if it was not taken; return the caller's new end."""
+
+        def close(self) -> None:
+            """Note that it was taken."""
 
     # Runs a blocking function in a thread, as asyncio.to_thread does.
     InThread = Callable[[Callable[[], Any]], Awaitable[Any]]
@@ -64,9 +73,17 @@ class JobConnection:
         start_patience: float = START_PATIENCE,
         guard: int | None = None,
         server: int | None = None,
+        handover: Handover | None = None,
+        told: bool = True,
     ) -> None:
-        """`guard` and `server`: child processes of this one, if it forked the guard itself or has a fork server."""
+        """`guard` and `server`: child processes of this one, if it forked the guard itself or has a fork server.
+
+        `handover`: gives the job once more, if the spare that it was given to was killed before it took it. `told`: as
+        it was launched, see `Launch`.
+        """
         self.sock = sock
+        self.told = told
+        self._handover = handover
         self.place = place
         self.guard = guard
         self._server = server
@@ -272,8 +289,9 @@ class JobConnection:
 
     def _heard(self, chunk: bytes) -> bool:
         if not chunk:
-            self.closed = True
-            return False
+            self.closed = not self._is_given_again()
+            return not self.closed
+        self._has_arrived()
         *lines, self._in = (self._in + chunk).split(b"\n")
         for line in lines:
             message = json_text.decode(line)
@@ -288,6 +306,25 @@ class JobConnection:
             if message.get("offered"):
                 self.answered, self.refused = True, bool(message.get("full"))
         return True
+
+    def _is_given_again(self) -> bool:
+        handover, self._handover = self._handover, None
+        if handover is None:
+            return False
+        try:
+            sock = handover.again()
+        finally:
+            handover.close()
+        if sock is None:
+            return False
+        os.dup2(sock.fileno(), self.sock.fileno(), inheritable=False)  # who polls it need not know
+        sock.close()
+        return True
+
+    def _has_arrived(self) -> None:
+        if self._handover is not None:
+            self._handover.close()
+            self._handover = None
 
     def new_events(self) -> list[Event]:
         """Return the events that were recorded since the last call, the end when the keeper has said so or is gone.
@@ -350,6 +387,7 @@ class JobConnection:
     def close(self) -> None:
         """Close our end. The keeper of a foreground job then ends it."""
         self.closed = True
+        self._has_arrived()
         self.sock.close()
         if self._reader is not None:
             self._reader.close()

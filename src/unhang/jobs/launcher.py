@@ -22,6 +22,7 @@ from unhang.store import alert_news, layout
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from _socket import socket
+    from collections.abc import Callable
     from typing import Protocol
 
     from unhang.jobs.request import Prepared
@@ -109,10 +110,28 @@ class ForkingLauncher:
         self._spare.close()
 
 
+class _Handover:
+    """A job that was given to a spare directly: until it is known to have begun, it may have to be given again."""
+
+    def __init__(self, given: Spare, again: Callable[[], socket | None]) -> None:
+        self._given = given
+        self._again = again
+
+    def again(self) -> socket | None:
+        """Give the job to another spare, if the first was killed before it took it; return the caller's new end."""
+        taken = self._given.took(_TO_TAKE)
+        return self._again() if taken is False else None
+
+    def close(self) -> None:
+        """Let go of the spare: it has the job."""
+        self._given.close()
+
+
 class ServedLauncher:
     """For every other process: a fork server, which is started with the first job and ends with this process."""
 
     def __init__(self) -> None:
+        self._offered: Spare | None = None
         self._begin()
         os.register_at_fork(after_in_child=self._begin)
 
@@ -123,23 +142,32 @@ class ServedLauncher:
         self._lock = threading.Lock()
         self._line: socket | None = None
         self._server: int | None = None
+        self._sent = 0  # how many jobs this server was given
+        if self._offered is not None:
+            self._offered.close()
+        self._offered = None  # a spare that no job was given to
 
     def launch(self, home: str, prepared: Prepared, streams: CallerStreams, *, told: bool = True) -> JobConnection:
         """Create the record of a job and have the fork server start its keeper; raise UnhangError if it cannot."""
         check_descriptors()
         place = layout.create(home)
         ours, theirs = connections.pair()
+        handover = None
         try:
             with self._lock:
                 message, fds = _message(place, prepared, streams, theirs.fileno(), told)
-                self._send(message + spare.NEXT if told else message, fds)
+                if len(fds) == 1:  # other descriptors would have to be kept, in case it must be given again
+                    handover = self._give(message, fds, told)
+                if handover is None:
+                    self._send(message + spare.NEXT if told else message, fds)
         except OSError as error:
             ours.close()
             raise UnhangError(f"the fork server cannot be reached: {error.strerror}") from None
         finally:
             theirs.close()
         alert_news.expect(home, wanted=NOTIFY in prepared.spec.labels)
-        return JobConnection(ours, place, start_patience=_patience(prepared), server=self._server)
+        patience = _patience(prepared)
+        return JobConnection(ours, place, start_patience=patience, server=self._server, handover=handover, told=told)
 
     def next_spare(self) -> None:
         """Let the server get ready for the next job. One that is gone is started with that job."""
@@ -153,11 +181,57 @@ class ServedLauncher:
         finally:
             self._lock.release()
 
+    def _give(self, message: bytes, fds: list[int], told: bool) -> _Handover | None:
+        """Give a job to the spare that the server has offered; None: there is none, or it was killed."""
+        self._hear_offers()
+        given, self._offered = self._offered, None
+        if given is None or self._line is None:
+            return None
+        try:
+            given.give(message, fds)
+        except OSError:
+            given.close()
+            return None
+        try:
+            self._line.send(spare.USED + spare.NEXT if told else spare.USED, MSG_DONTWAIT)
+        except OSError:  # it is gone, or is stopped and has much to read: it would offer the same spare again
+            self._line.close()
+            self._line = None
+        return _Handover(given, lambda: self._give_again(message))
+
+    def _hear_offers(self) -> None:
+        """Take the newest offer; those from before a job was sent to the server have served for that job."""
+        while self._line is not None and (found := spare.receive_offer(self._line)) is not None:
+            number, offered = found
+            if self._offered is not None:
+                self._offered.close()
+            self._offered = offered
+            if number != self._sent:
+                offered.close()
+                self._offered = None
+
+    def _give_again(self, message: bytes) -> socket | None:
+        ours, theirs = connections.pair()
+        try:
+            with self._lock:
+                self._send(message, [theirs.fileno()])
+        except OSError:
+            ours.close()
+            return None
+        finally:
+            theirs.close()
+        return ours
+
     def _send(self, message: bytes, fds: list[int]) -> None:
         for attempt in (1, 2):
             line = self._connected()
             try:
+                self._hear_offers()
                 spare.send(line, message, fds)
+                self._sent += 1
+                if self._offered is not None:  # the server has given it this job
+                    self._offered.close()
+                    self._offered = None
                 return
             except OSError:  # the server was ended: start another, once
                 line.close()
@@ -168,6 +242,7 @@ class ServedLauncher:
     def _connected(self) -> socket:
         if self._line is None:
             self._line, self._server = start_server()
+            self._sent = 0
         return self._line
 
 

@@ -43,7 +43,7 @@ class Launch(Record):
     """A job to be kept, and the descriptors that go with it. `owner`: the caller's line to a foreground job.
 
     `told`: the caller tells of a background job as soon as it has started. If not, it waits for the end, and brings
-    the record to the disk itself should it tell of the job before.
+    the record to the disk itself before it tells of the job; the events as well, should it do so before the end.
     """
 
     place: JobDir

@@ -27,7 +27,6 @@ class Durability:
     def __init__(self, place: JobDir) -> None:
         self._place = place
         self._named = False  # are the record and the names of the files on the disk too?
-        self._naming: _thread.LockType | None = None  # held by a thread that brings them there beside the job
         self._events_since: float | None = None  # when the first of what is not on the disk was written
         self._output_since: float | None = None
         self._output_named = False
@@ -54,37 +53,12 @@ class Durability:
         self._events_since = None
         self.sync_names()
 
-    def sync_names_beside(self) -> None:
-        """Do what `sync_names` does in a thread, while the job runs: its caller waits for the end."""
-        naming = _thread.allocate_lock()
-        naming.acquire()
-        try:
-            _thread.start_new_thread(self._name, (naming,))
-        except RuntimeError:  # no more threads for this user: the end does it
-            return
-        self._naming = naming
-
-    def _name(self, naming: _thread.LockType) -> None:
-        try:
-            self._sync_names()
-        finally:
-            naming.release()
-
     def sync_names(self) -> None:
         """Sync the record and the directories, up to the state directory, unless that was done before."""
-        if self._naming is not None:
-            with self._naming:
-                pass
         if not self._named:
-            self._sync_names()
-
-    def _sync_names(self) -> None:
-        place = self._place
-        for path in (place.job, place.path, f"{place.path}/.."):
-            files.sync_path(path)
-        if _may_be_new(place.home):  # its names were made by the first job, as a rule: a sync less for all others
-            files.sync_path(place.home)
-        self._named = True
+            sync_record(self._place)
+            sync_parents(self._place)
+            self._named = True
 
     def later(self, sync_output: list[Callable[[], None]], now: float) -> None:
         """Sync the events and the output in a thread; one sync at a time."""
@@ -111,6 +85,19 @@ class Durability:
         if sync_output and not self._output_named:
             files.sync_path(self._place.path)
             self._output_named = True
+
+
+def sync_record(place: JobDir) -> None:
+    """Sync the record of a job and the names of its files."""
+    for path in (place.job, place.path):
+        files.sync_path(path)
+
+
+def sync_parents(place: JobDir) -> None:
+    """Sync the name of the job's directory, and those above it up to the state directory."""
+    files.sync_path(f"{place.path}/..")
+    if _may_be_new(place.home):  # its names were made by the first job, as a rule: a sync less for all others
+        files.sync_path(place.home)
 
 
 def _may_be_new(folder: str) -> bool:

@@ -115,10 +115,6 @@ class Journal:
         """Make the job's record and its events so far survive a power cut once this returns."""
         self._durability.now(self._log.sync)
 
-    def begin_to_name(self) -> None:
-        """Begin with what `make_durable_by_name` waits for, beside the job."""
-        self._durability.sync_names_beside()
-
     def make_durable_by_name(self) -> None:
         """Make the job's record and the names of its files survive a power cut, as its synced events do."""
         self._durability.sync_names()

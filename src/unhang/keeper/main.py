@@ -126,8 +126,6 @@ def keep(launch: Launch, ready: Ready) -> None:
         _tell_owner(launch, f"cannot write to {place.path}: {why}")
         _leave_no_trace(place)
         return
-    if not (launch.told or spec.foreground or spec.pty):  # a terminal's job is forked, which wants one thread
-        journal.begin_to_name()
     server = control_socket.listen(place.path, os.path.basename(place.control))
     requests = RequestServer(server, launch.owner, attached=spec.foreground)
     markers.set_tag(tag)
@@ -141,7 +139,7 @@ def keep(launch: Launch, ready: Ready) -> None:
         end = outcome.spawn_failed(mask.line(str(error), mask.secrets_in(str(error), launch.env)), error.exit_code)
     job.heartbeats.close()
     journal.record_last(ev.exited(end.phase, end.message, end.fields | {"keeperCpuMs": _own_cpu()}))
-    if not spec.foreground:
+    if launch.told and not spec.foreground:
         journal.make_durable_by_name()
     ready.board.post(Promise(NEVER, ""))  # what is left to do, passing output on, may take as long as its reader likes
     requests.finish(place.control, job.shown())
@@ -149,6 +147,7 @@ def keep(launch: Launch, ready: Ready) -> None:
     journal.write_status()
     journal.give_back()
     if not spec.foreground:
+        journal.make_durable_by_name()  # a caller that waits for the end does so itself: `Launch.told`
         journal.sync_output()  # nor for this: the end is on the disk, its last words may follow
     job.pass_on_the_rest()
 

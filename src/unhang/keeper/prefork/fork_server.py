@@ -6,6 +6,10 @@ keeper are ready, so a job starts without waiting for a fork. The next ones are 
 make them takes a processor as long as a short job does, and the client may be waiting for that job. The server lives as
 long as its client holds the line; background jobs outlive both.
 
+The spare that is ready is offered to the client, which gives it the next job itself: a short job then waits for one
+process less. A job that comes to the server all the same is for the same spare; the offers are numbered by the jobs
+that came here, so the client knows which of them it must not use any more.
+
 A request is what a spare takes (spare.py), passed on as it is. A spare that is killed before it took its job leaves the
 job to the next one. There is no answer: the owner's line tells everything, and closes if nothing came of it.
 """
@@ -67,6 +71,7 @@ class _ForkServer:
         self._preload: Iterator[None] | None = _preload_the_rest()  # None: done
         self._asked = False  # for the next spare, since the last job came
         self._taken_at = 0.0  # when the last job was taken
+        self._received = 0  # how many jobs have come here
         self._ready: Spare | None = self._make()
 
     def serve(self) -> None:
@@ -81,8 +86,15 @@ class _ForkServer:
                     return
                 elif received[0] == spare.NEXT:
                     self._asked = True
+                elif received[0] == spare.USED:
+                    self._asked = False
+                    self._taken_at = clock.monotonic()
+                    if self._ready is not None:
+                        self._ready.close()
+                        self._ready = None
                 else:
                     self._asked = False
+                    self._received += 1
                     self._jobs.append(_PendingJob(*received))
                     self._give(self._jobs[-1])
             if not found or self._pause() == 0:
@@ -102,6 +114,10 @@ class _ForkServer:
                     return
             self._preload = None
         self._ready = self._make()
+        try:
+            self._ready.offer(self._line, self._received)
+        except OSError:
+            pass  # the client is gone
 
     def _make(self) -> Spare:
         def leave_the_client() -> None:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import gc
 import os
-from _socket import AF_UNIX, CMSG_SPACE, SCM_RIGHTS, SOCK_STREAM, SOL_SOCKET, socket, socketpair
+from _socket import AF_UNIX, CMSG_SPACE, MSG_DONTWAIT, SCM_RIGHTS, SOCK_STREAM, SOL_SOCKET, socket, socketpair
 
 from unhang import plain_signal as signal
 from unhang.core import json_text
@@ -36,6 +36,8 @@ _TAKEN = b"\1"
 _HEAD = 4
 # A message without a job, to a fork server: its client waits for none now, so the next spare can be made.
 NEXT = bytes(_HEAD)
+# Another one: its client has given a job to the spare that it was offered.
+USED = (1).to_bytes(_HEAD, "big") + b"u"
 _FD_SIZE = 4
 _MOST_FDS = 4
 
@@ -64,6 +66,10 @@ class Spare:
             return None
         except OSError:  # it was killed with the job unread
             return False
+
+    def offer(self, line: socket, number: int) -> None:
+        """Let the process at the other end of `line` give the job itself. `number`: see `receive_offer`."""
+        send(line, number.to_bytes(_HEAD, "big"), [self._line.fileno()])
 
     def close(self) -> None:
         """Close the connection; guard and keeper exit if they have no job."""
@@ -245,18 +251,33 @@ def receive_raw(line: socket) -> tuple[bytes, list[int]] | None:
         head, ancillary, _, _ = line.recvmsg(_HEAD, CMSG_SPACE(_MOST_FDS * _FD_SIZE))
     except OSError:
         return None
-    fds: list[int] = []
-    for level, kind, data in ancillary:
-        if level == SOL_SOCKET and kind == SCM_RIGHTS:
-            fds += [int.from_bytes(data[i : i + _FD_SIZE], "little") for i in range(0, len(data), _FD_SIZE)]
-    for fd in fds:
-        os.set_inheritable(fd, False)
+    fds = _descriptors(ancillary)
     rest = _exactly(line, _HEAD - len(head)) if head else None
     if rest is None:
         return None
     size = int.from_bytes(head + rest, "big")
     body = _exactly(line, size) if size <= MAX_REQUEST else None
     return None if body is None else (head + rest + body, fds)
+
+
+def receive_offer(line: socket) -> tuple[int, Spare] | None:
+    """Receive a spare that was offered, and its number; None: there is none now."""
+    try:
+        number, ancillary, _, _ = line.recvmsg(_HEAD, CMSG_SPACE(_FD_SIZE), MSG_DONTWAIT)
+    except OSError:
+        return None
+    fds = _descriptors(ancillary)
+    return (int.from_bytes(number, "big"), Spare(socket(fileno=fds[0]), 0)) if fds else None
+
+
+def _descriptors(ancillary: list[tuple[int, int, bytes]]) -> list[int]:
+    fds: list[int] = []
+    for level, kind, data in ancillary:
+        if level == SOL_SOCKET and kind == SCM_RIGHTS:
+            fds += [int.from_bytes(data[i : i + _FD_SIZE], "little") for i in range(0, len(data), _FD_SIZE)]
+    for fd in fds:
+        os.set_inheritable(fd, False)
+    return fds
 
 
 def _exactly(line: socket, size: int) -> bytes | None:
