@@ -58,6 +58,16 @@ def _pipe_then(stage: Stage, script: str) -> list[str]:
     return ["bash", "-c", f"exec {{a}}<> <(:); mkfifo {fifo}; exec 0<>{fifo}; rm {fifo}; echo READY; {script}"]
 
 
+PERL_OWN_PIPE = "pipe(R, W); print qq(READY\\n); sysread R, my $b, 1"
+PY_OWN_PIPE = PY_ALARM.replace("signal.alarm(80)\n", "")
+PHP_ALARM = f'pcntl_alarm(80); echo "READY\\n"; {PHP_PAIR}'
+PHP_OWN_PAIR = f'echo "READY\\n"; {PHP_PAIR}'
+JAVA_LATCH = f"{JAVA_HEAD} {JAVA_TOLD}"
+RUBY_METHOD = f"def on(n) = exit!; trap('USR1', method(:on)); r, w = IO.pipe; {RUBY_TOLD}; r.readpartial(1); w.close"
+RUBY_QUEUE = "r, w = IO.pipe; Thread.new { r.readpartial(1); w.close }; puts 'READY'; Queue.new.pop"
+# The timer of what it was before it became another program is gone; an alarm is not.
+PY_ALARM_EXEC = "import os, signal; signal.alarm(80); print('READY', flush=True); os.execvp('cat', ['cat'])"
+
 # --- strangers that cannot be looked into -------------------------------------------------------------------------------
 
 # The stranger is as one of another user: nothing may look into it. Both keep the socket over which they met.
@@ -72,6 +82,11 @@ c, _ = s.accept(); socket.send_fds(c, [b"x"], [fd]); time.sleep(80)
 os.write(fd, (1).to_bytes(8, "little")) if kind == "eventfd" else None
 """
 KEEPS = TAKES.replace("s.close(); ", "")
+# Nobody else has any of these.
+ALONE = {
+    "eventfd": "import os, socket; a, b = socket.socketpair(); e = os.eventfd(0); print('READY'); os.read(e, 8)",
+    "memory": "#include <semaphore.h>\nint main(void) { sem_t *e = mmap(0, 4096, PROT_READ|PROT_WRITE, MAP_SHARED|MAP_ANONYMOUS, -1, 0); sem_init(e, 1, 0); ready(); sem_wait(e); }",
+}
 MEETS = """
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -123,8 +138,20 @@ SIXTH = (
     Scenario("c-own-pipe-without-an-alarm", "hung", ("deadlock",), lambda s: [s.cc(C_HEAD + C_NO_ALARM)], ready=R, needs=CC),
     Scenario("eventfd-of-a-hidden-stranger", "alive", ("unknown", "deadlock"), lambda s: _hidden(s, "eventfd"), ready=R),
     Scenario("shared-memory-of-a-hidden-stranger", "alive", ("lock", "deadlock", "unknown"), lambda s: _hidden(s, "memory"), ready=R, needs=CC),
+    Scenario("php-alarm-without-a-handler", "alive", ("idle", "deadlock", "timer"), lambda s: s.php(PHP_ALARM), ready=R, needs=PHP),
+    Scenario("php-own-pair-without-a-handler", "hung", ("idle", "deadlock"), lambda s: s.php(PHP_OWN_PAIR), ready=R, needs=PHP),
+    Scenario("java-latch-without-a-handler", "hung", ("deadlock",), lambda s: _sent(s, s.java("Main", JAVA_LATCH), "TERM"), ready=R, settle=1.0, needs=JAVA),
+    Scenario("ruby-trap-is-a-method", "alive", ("idle", "deadlock"), lambda s: _sent(s, s.ruby(RUBY_METHOD), "USR1"), ready=R, needs=RUBY),
+    Scenario("ruby-queue-beside-an-own-pipe", "hung", ("idle", "deadlock"), lambda s: s.ruby(RUBY_QUEUE), ready=R, needs=RUBY),
+    Scenario("perl-own-pipe-without-an-alarm", "hung", ("deadlock",), lambda s: s.perl(PERL_OWN_PIPE), ready=R, needs=("perl",)),
+    Scenario("python-file-without-an-alarm", "hung", ("deadlock",), lambda s: [s.python, s.write("once.py", PY_OWN_PIPE)], ready=R),
+    Scenario("python-alarm-around-cat", "alive", ("input", "timer"), lambda s: s.py(PY_ALARM_EXEC), io="pipe", ready=R),
+    Scenario("python-execs-cat", "hung", ("input",), lambda s: s.py(PY_ALARM_EXEC.replace("signal.alarm(80); ", "")), io="pipe", ready=R),
+    Scenario("eventfd-beside-an-own-socket", "hung", ("deadlock",), lambda s: s.py(ALONE["eventfd"]), ready=R),
+    Scenario("semaphore-in-memory-of-its-own", "hung", ("deadlock", "lock"), lambda s: [s.cc(C_HEAD + ALONE["memory"])], ready=R, needs=CC),
     Scenario("flock-holder-below-a-timeout", "alive", ("lock",), lambda s: _held_below(s, "timeout 80 {}"), ready=R, needs=FLOCK),
     Scenario("flock-holder-whose-parent-kills-it", "alive", ("lock",), lambda s: _held_below(s, f"{s.python} -c '{KILLS_LATER}' {{}}"), ready=R, needs=FLOCK),
     Scenario("flock-holder-beside-a-sleeper-that-ends-it", "alive", ("lock",), lambda s: _held_below(s, "{} & sleep 80 && kill $! & wait"), ready=R, needs=FLOCK),
+    Scenario("flock-holder-left-alone", "hung", ("lock",), lambda s: _held_below(s, "setsid {} & wait $!; sleep 0"), ready=R, needs=FLOCK),
     Scenario("flock-holder-below-a-waiting-shell", "hung", ("lock",), lambda s: _held_below(s, "{}; true"), ready=R, needs=FLOCK),
 )  # fmt: skip

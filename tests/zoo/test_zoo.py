@@ -16,6 +16,7 @@ from tests.zoo.holdout import HOLDOUT
 from tests.zoo.late import LATE
 from tests.zoo.runner import PROMISES, broken, run, score, show, unstable
 from tests.zoo.scenario import Scenario
+from tests.zoo.sixth import SIXTH
 from tests.zoo.third import THIRD
 from tests.zoo.third_adversary import ADVERSARY
 from tests.zoo.third_strangers import STRANGERS
@@ -37,13 +38,14 @@ def _available(scenarios: tuple[Scenario, ...]) -> list[Scenario]:
 
 
 def test_there_are_enough_of_them_and_a_third_is_held_out() -> None:
-    names = [scenario.name for scenario in TUNED + HOLDOUT + THIRD + FOURTH + LATE + FIFTH]
+    names = [scenario.name for scenario in TUNED + HOLDOUT + THIRD + FOURTH + LATE + FIFTH + SIXTH]
     assert len(names) == len(set(names)) >= 60
     assert len(HOLDOUT) >= 20
     assert len(THIRD) >= 80
     assert len(FOURTH) >= 40
     assert len(LATE) >= 60
     assert len(FIFTH) >= 60
+    assert len(SIXTH) >= 30
     assert {scenario.truth for scenario in TUNED} == {"hung", "alive", "ambiguous"}
 
 
@@ -86,7 +88,7 @@ HUNG = {
 @pytest.mark.timeout(400)
 @pytest.mark.filterwarnings("default::pytest.PytestWarning")
 def test_what_is_easily_called_hung_is_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    everybody = STRANGERS + ADVERSARY + LIVE
+    everybody = STRANGERS + ADVERSARY + LIVE + SIXTH
     easily = [each for each in everybody if EVERYWHERE.issuperset(each.needs) and each.truth == "alive"]
     outcomes = run(_available((*easily, *(each for each in THIRD if each.name in HUNG))), tmp_path)
     report, counted = show("third, in part", outcomes), score(outcomes)

@@ -21,6 +21,7 @@ HUNG = [path for path in everything() if read(path).verdict().state == "hung"]
         "signal.alarm(80)",
         "setitimer(ITIMER_REAL, 5)",
         "ualarm 500",
+        "pcntl_alarm(80);",
         "alarm",
         "import signal; from signal import alarm",
     ],

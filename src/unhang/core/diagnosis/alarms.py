@@ -11,7 +11,7 @@ import re
 from unhang.core.diagnosis.samples import FullSample
 
 # Between them no letter, digit, dash or point of a file's name.
-_NAMED = re.compile(r"(?<![\w-])(?:u?alarm|setitimer)(?![\w-]|\.\w)")
+_NAMED = re.compile(r"(?<![\w-])(?:(?:u|pcntl_)?alarm|setitimer)(?![\w-]|\.\w)")
 
 
 def in_text(text: str) -> bool:
