@@ -60,6 +60,20 @@ def worked_in(repository: Repository, home: Path, line: str) -> Place:
     return place
 
 
+def whole_patch(place: Place) -> bytes:
+    """The patch, which is what it is said to be."""
+    data, about = place.patch()
+    assert about == {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+    return data
+
+
+def why_none(place: Place) -> str:
+    """Why there is no patch."""
+    data, about = place.patch()
+    assert (data, sorted(about)) == (b"", ["why"])
+    return str(about["why"])
+
+
 CHANGE = r"""
 echo more >> changed; rm removed; mkdir -p new/deep; printf '\0\1\377' > new/deep/bytes; echo x > object.o
 printf '#!/bin/sh\n' > new/run; chmod +x new/run; ln -s ../kept new/link
@@ -71,8 +85,7 @@ def test_the_patch_makes_of_the_revision_what_the_job_has_made_of_it(
     repository: Repository, home: Path, tmp_path: Path
 ) -> None:
     place = worked_in(repository, home, CHANGE)
-    data, about = place.patch()
-    assert about == {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+    data = whole_patch(place)
     wanted = files_in(place.tree)
     assert wanted.pop("object.o") == b"x\n"  # the repository ignores it
     there = tmp_path / "there"
@@ -215,15 +228,13 @@ def test_a_repository_in_the_checkout_is_left_out_of_the_patch_and_a_submodule_r
     ran, trap = tmp_path / "ran", tmp_path / "trap"
     trap.write_text(f"#!/bin/sh\necho $0 $* >> {ran}\ncat\n")
     trap.chmod(0o755)
-    place = Place(home, Checkout(str(repository.folder), "main"))
     line = f"""
     git {" ".join(allowed)} --quiet update --init --remote moved
     cd moved; git config filter.x.clean {trap}; git config core.fsmonitor {trap}; git config diff.external {trap}
     echo '* filter=x' > .gitattributes; echo more >> changed; cd ..
     git init -q unborn; echo x > unborn/file; git clone -q {submodule.folder} cloned; echo new > new
     """
-    done = place.run("sh", "-ec", line)
-    assert done.returncode == 0, done.stderr
+    place = worked_in(repository, home, line)
     data, about = place.patch()
     assert not ran.exists(), ran.read_text()
     assert about["bytes"] == len(data)
@@ -266,12 +277,9 @@ def test_a_file_may_be_called_anything(repository: Repository, home: Path, tmp_p
     for name in NAMES:
         Path(os.fsdecode(os.path.join(folder, name))).write_text("x\n")
     repository.commit("names")
-    place = Place(home, Checkout(str(repository.folder), "main"))
     line = "for f in ./*; do echo more >> \"$f\"; done; rm ./-rf; mkdir ./--dir; echo new > './--dir/--output=z\n'"
-    done = place.run("sh", "-ec", line)
-    assert done.returncode == 0, done.stderr
-    data, about = place.patch()
-    assert about == {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+    place = worked_in(repository, home, line)
+    data = whole_patch(place)
     found = repository.patched(tmp_path / "there", data)
     assert found == files_in(place.tree)
     assert len(found) == len(NAMES) + 4
@@ -353,9 +361,7 @@ def test_a_pipe_that_the_job_has_left_for_git_to_read_is_named_and_holds_nothing
     repository: Repository, home: Path, pipe: str
 ) -> None:
     place = worked_in(repository, home, pipe)
-    data, about = place.patch()
-    assert (data, sorted(about)) == (b"", ["why"])
-    assert "pipe" in str(about["why"])
+    assert "pipe" in why_none(place)
     assert checkouts.remove(str(place.path))
 
 
@@ -379,6 +385,4 @@ def test_a_patch_that_is_too_large_is_not_kept_and_that_is_said(repository: Repo
         (f"import os; open('large', 'wb').write(os.urandom({LARGEST_PATCH}))", "16 MiB"),
     ):
         assert place.run(sys.executable, "-c", line).returncode == 0
-        data, about = place.patch()
-        assert (data, sorted(about)) == (b"", ["why"])
-        assert said in str(about["why"])
+        assert said in why_none(place)

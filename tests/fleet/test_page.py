@@ -12,6 +12,7 @@ from textual.pilot import Pilot
 from tests.support.engine import wait_until
 from tests.support.fleet import Machine, Server
 from tests.support.jobs import STILL
+from tests.support.pilot import PATIENCE, until
 from tests.support.queues import Worker, running_on, states, submit, wait_for
 from tests.support.streams import SESSIONS, put_sessions
 from tests.support.web.server import WebServer
@@ -25,7 +26,6 @@ Make = Callable[[str, str], Machine]
 # What moves on by itself between two looks (the usual time of a command also when others of it end), and what is told
 # of a job of another machine only.
 _MOVING = ("usualMs", "usage", "ports", "spark", "bytes", "lastActivityAt", "clocks", "seq", "id", "machine")
-PATIENCE = 60.0
 
 
 @pytest.fixture
@@ -68,13 +68,6 @@ def drive(machine: Machine, story: Callable[[TopApp, Pilot[None]], Awaitable[Non
         asyncio.run(play())
     finally:
         link.close()
-
-
-async def until(pilot: Pilot[None], condition: Callable[[], bool]) -> None:
-    deadline = asyncio.get_running_loop().time() + PATIENCE
-    while not condition():
-        assert asyncio.get_running_loop().time() < deadline, "it did not come"
-        await pilot.pause(0.05)
 
 
 def rows_of(app: TopApp) -> dict[str, str]:

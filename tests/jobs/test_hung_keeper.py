@@ -15,6 +15,7 @@ import pytest
 
 from tests.support.jobs import STILL, Jobs, actor, check_log, keeper_of, wait_until
 from tests.support.tracer import traced
+from unhang.jobs.handle import Job
 from unhang.procs import identity
 from unhang.store import claim, files
 from unhang.store.layout import JobDir
@@ -30,6 +31,13 @@ def _stopped(process: Process) -> Process:
     return process
 
 
+def _begun(jobs: Jobs, roll: RollCall, does: str, *limits: str) -> tuple[Job, Process, Process]:
+    """A job that runs this actor; its keeper and its guard."""
+    job = jobs.begin(*limits, "--", *actor(does, roll.path))
+    roll.wait_for("leader")
+    return job, *keeper_of(job.place)
+
+
 @pytest.mark.parametrize(
     ("limits", "reason"),
     [
@@ -40,9 +48,7 @@ def _stopped(process: Process) -> Process:
 def test_the_guard_enforces_the_limit_of_a_stopped_keeper_and_says_so(
     limits: tuple[str, ...], reason: str, jobs: Jobs, roll: RollCall
 ) -> None:
-    job = jobs.begin(*limits, "--", *actor("setsid_child", roll.path))
-    roll.wait_for("leader")
-    keeper, guard = keeper_of(job.place)
+    job, keeper, guard = _begun(jobs, roll, "setsid_child", *limits)
     _stopped(keeper)
     assert guard.wait_gone(BOUND)
     assert roll.wait_empty()
@@ -111,9 +117,7 @@ def test_a_job_does_nothing_to_itself_that_a_person_does_at_its_terminal(jobs: J
 
 
 def test_the_guard_kills_what_ignores_the_polite_request(jobs: Jobs, roll: RollCall) -> None:
-    job = jobs.begin("--hard", "5", "--grace", "0.3", "--", *actor("ignore_term", roll.path))
-    roll.wait_for("leader")
-    keeper, guard = keeper_of(job.place)
+    job, keeper, guard = _begun(jobs, roll, "ignore_term", "--hard", "5", "--grace", "0.3")
     _stopped(keeper)
     assert guard.wait_gone(BOUND)
     assert roll.wait_empty()
@@ -135,9 +139,7 @@ def test_a_job_that_works_is_not_ended_at_its_idle_limit_though_its_keeper_is_st
 
 
 def test_a_keeper_that_was_stopped_for_a_while_is_left_to_its_work(jobs: Jobs, roll: RollCall) -> None:
-    job = jobs.begin("--hard", "60", "--", *actor("setsid_child", roll.path))
-    roll.wait_for("leader")
-    keeper, guard = keeper_of(job.place)
+    job, keeper, guard = _begun(jobs, roll, "setsid_child", "--hard", "60")
     _stopped(keeper)
     keeper.send(signal.SIGCONT)
     assert job.ping()["phase"] == "running"
@@ -175,9 +177,7 @@ def test_a_signal_to_run_ends_the_job_though_its_keeper_is_stopped(
 
 
 def test_cancel_says_that_the_keeper_does_not_answer_and_force_does_without(jobs: Jobs, roll: RollCall) -> None:
-    job = jobs.begin(*STILL, "--", *actor("setsid_child", roll.path))
-    roll.wait_for("leader")
-    keeper, _ = keeper_of(job.place)
+    job, keeper, _ = _begun(jobs, roll, "setsid_child", *STILL)
     _stopped(keeper)
     assert "--force" in jobs.refused("cancel", job.id)
     assert roll.alive()
@@ -189,9 +189,7 @@ def test_cancel_says_that_the_keeper_does_not_answer_and_force_does_without(jobs
 
 
 def test_force_ends_a_job_whose_keeper_and_guard_are_both_stopped(jobs: Jobs, roll: RollCall) -> None:
-    job = jobs.begin(*STILL, "--", *actor("setsid_child", roll.path))
-    roll.wait_for("leader")
-    keeper, guard = keeper_of(job.place)
+    job, keeper, guard = _begun(jobs, roll, "setsid_child", *STILL)
     _stopped(guard)
     _stopped(keeper)
     assert jobs.call("cancel", "--force", job.id, timeout=BOUND).code == 0
@@ -227,9 +225,7 @@ def test_a_job_that_has_ended_is_told_of_though_a_debugger_holds_its_guard(jobs:
 
 
 def test_doctor_names_a_keeper_that_does_not_answer(jobs: Jobs, roll: RollCall) -> None:
-    job = jobs.begin(*STILL, "--", *actor("ignore_term", roll.path))
-    roll.wait_for("leader")
-    keeper, _ = keeper_of(job.place)
+    job, keeper, _ = _begun(jobs, roll, "ignore_term", *STILL)
     # on a busy machine a healthy keeper may take longer to answer than a doctor waits
     wait_until(lambda: jobs.call("doctor").code == 0, "the doctor finds nothing wrong")
     _stopped(keeper)
@@ -309,9 +305,7 @@ def test_a_stopped_guard_does_not_hold_up_run_and_is_gone_afterwards(jobs: Jobs,
 
 
 def test_a_look_wakes_a_stopped_guard_which_then_ends_the_job_of_a_stopped_keeper(jobs: Jobs, roll: RollCall) -> None:
-    job = jobs.begin("--hard", "6", "--", *actor("setsid_child", roll.path))
-    roll.wait_for("leader")
-    keeper, guard = keeper_of(job.place)
+    job, keeper, guard = _begun(jobs, roll, "setsid_child", "--hard", "6")
     _stopped(guard)
     _stopped(keeper)
     jobs.said("ps")

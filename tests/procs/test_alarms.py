@@ -15,6 +15,17 @@ WAITS = "print('READY', flush=True); input()"
 RELATIVE = "relative"
 
 
+def may_set_one(folder: Path, *command: str) -> bool:
+    """What is said of a program that is ready."""
+    with subprocess.Popen(command, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as job:
+        try:
+            assert job.stdout is not None
+            assert job.stdout.readline() == b"READY\n"
+            return may_set_alarm(job.pid, {})
+        finally:
+            job.kill()
+
+
 @pytest.mark.parametrize(
     ("text", "named"),
     [(f"import signal; signal.alarm(80); {WAITS}", True), (f"alarms = 'fire-alarm'; {WAITS}", False), (WAITS, False)],
@@ -23,15 +34,7 @@ RELATIVE = "relative"
 def test_a_script_that_names_an_alarm_may_set_one(tmp_path: Path, text: str, named: bool, where: str) -> None:
     (tmp_path / "script.py").write_text(text)
     path = "script.py" if where == RELATIVE else str(tmp_path / "script.py")
-    with subprocess.Popen(
-        [sys.executable, "-u", path], cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as job:
-        try:
-            assert job.stdout is not None
-            assert job.stdout.readline() == b"READY\n"
-            assert may_set_alarm(job.pid, {}) is named
-        finally:
-            job.kill()
+    assert may_set_one(tmp_path, sys.executable, "-u", path) is named
 
 
 @pytest.mark.parametrize(("call", "named"), [("alarm(80)", True), ("getpid()", False)])
@@ -42,13 +45,7 @@ def test_a_program_of_ones_own_that_imports_it_may_set_one(tmp_path: Path, call:
         f'int main(void) {{ {call}; puts("READY"); fflush(stdout); getchar(); }}'
     )
     subprocess.run(["cc", "-o", "p", "p.c"], cwd=tmp_path, check=True)
-    with subprocess.Popen([str(tmp_path / "p")], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as job:
-        try:
-            assert job.stdout is not None
-            assert job.stdout.readline() == b"READY\n"
-            assert may_set_alarm(job.pid, {}) is named
-        finally:
-            job.kill()
+    assert may_set_one(tmp_path, str(tmp_path / "p")) is named
 
 
 def test_programs_of_the_system_are_left_out() -> None:

@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.alerts.conftest import receiver
 from tests.support.sessions.harness import Place, need_tmux
+
+__all__ = ["place", "receiver"]
 
 
 @pytest.fixture

@@ -17,13 +17,6 @@ from unhang.sessions.vital_signs import DeadManPing
 
 
 @pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    made = Receiver()
-    yield made
-    made.close()
-
-
-@pytest.fixture
 def manager(place: Place, tmp_path: Path) -> Iterator[socket.socket]:
     """What a unit with WatchdogSec= has: a socket, and a time in which a sign of life must come."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as line:

@@ -7,9 +7,10 @@ from textual.pilot import Pilot
 
 from tests.agents.codex.conftest import bench, fake
 from tests.agents.codex.test_approvals import ASKS
-from tests.faces.top.test_top import cells, drive, until
+from tests.faces.top.test_top import cells, drive
 from tests.support.codex.harness import Bench
 from tests.support.jobs import wait_until
+from tests.support.pilot import until
 from tests.support.web.server import WebServer
 from unhang.faces.top.app import TopApp
 

@@ -16,9 +16,8 @@ from textual.widgets import Footer, Input, Static
 
 from tests.support import programs
 from tests.support.jobs import STILL, Jobs, over, wait_until
+from tests.support.pilot import until
 from unhang.faces.top.app import TopApp
-
-PATIENCE = 60.0
 
 
 def drive(
@@ -30,13 +29,6 @@ def drive(
             await story(app, pilot)
 
     asyncio.run(play())
-
-
-async def until(pilot: Pilot[None], condition: Callable[[], bool]) -> None:
-    deadline = asyncio.get_running_loop().time() + PATIENCE
-    while not condition():
-        assert asyncio.get_running_loop().time() < deadline, "it did not come"
-        await pilot.pause(0.05)
 
 
 def cells(app: TopApp) -> list[list[str]]:

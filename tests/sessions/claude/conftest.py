@@ -7,14 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.agents.claude.conftest import fake
 from tests.support.claude_sessions.harness import Desk, need_programs
 from tests.support.fakes.anthropic_messages import FakeAnthropic
 
-
-@pytest.fixture
-def fake() -> Iterator[FakeAnthropic]:
-    with FakeAnthropic() as fake:
-        yield fake
+__all__ = ["desk", "fake"]
 
 
 @pytest.fixture
