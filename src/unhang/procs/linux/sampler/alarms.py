@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import os
 import stat
-from pathlib import PurePath
 
 from unhang.core.diagnosis.alarms import in_text
 from unhang.procs import identity
 from unhang.procs.linux.procfs import executable
 from unhang.procs.linux.sampler.exports import UNREADABLE, Exports
+from unhang.procs.linux.sampler.local_files import find_local, is_local
 
 _SYSTEM = ("/usr/", "/bin/", "/sbin/", "/lib", "/opt/", "/snap/", "/nix/", "/gnu/")
 _INTERPRETERS = (
@@ -42,7 +42,7 @@ def may_set_alarm(pid: int, known: dict[str, bool]) -> bool:
     if program.startswith(_SYSTEM) or name in _HANDLE_THEM:
         return False
     if program not in known:
-        known[program] = _imports_it(f"/proc/{pid}/exe")
+        known[program] = is_local(pid, program) and _imports_it(f"/proc/{pid}/exe")
     return known[program]
 
 
@@ -50,11 +50,13 @@ def _script_names_it(pid: int, known: dict[str, bool]) -> bool:
     for word in identity.argv(pid, _MOST_TEXT)[1 : 1 + _MOST_WORDS]:
         if word.startswith("-") or "\n" in word:
             continue
-        path = str(PurePath(f"/proc/{pid}/cwd") / word) if not word.startswith("/") else f"/proc/{pid}/root{word}"
-        if word.startswith("/") or os.path.exists(path):
+        path = find_local(pid, word)
+        if path is not None:
             if path not in known:
                 known[path] = _text_names_it(path)
             return known[path]
+        if word.startswith("/"):
+            return False
     return False
 
 

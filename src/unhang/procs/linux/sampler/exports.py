@@ -11,6 +11,7 @@ import os
 import struct
 from collections.abc import Callable
 
+from unhang.procs.linux.sampler.local_files import is_local
 from unhang.procs.linux.sampler.maps import mappings, path_of, span_of
 
 _PT_LOAD, _PT_DYNAMIC = 1, 2
@@ -112,6 +113,8 @@ def exporter_of(pid: int, maps: bytes, belongs: Callable[[str], bool], name: byt
         if not path or path in tried or not belongs(os.path.basename(path)):
             continue
         tried.add(path)
+        if not is_local(pid, path):
+            continue
         try:
             found = Exports(f"/proc/{pid}/root{path}", span_of(each)[0])
         except UNREADABLE:

@@ -25,7 +25,8 @@ from unhang.core.diagnosis.runtimes import (
     named_runtime,
 )
 from unhang.core.diagnosis.samples import FOREVER, Thread
-from unhang.procs.linux.procfs import read_all
+from unhang.procs.linux.procfs import executable, read_all
+from unhang.procs.linux.sampler.local_files import is_local
 from unhang.procs.linux.sampler.maps import mappings, path_of, read_maps, span_of
 
 # Where a runtime that is linked into a program has its text: at the end of the code or in the constants, within the
@@ -158,6 +159,8 @@ def maps_ruby(pid: int) -> bool:
 def is_go(pid: int) -> bool:
     """Return whether the program was built by Go, whose linker leaves its mark also in stripped files."""
     try:
+        if not is_local(pid, executable(pid)):
+            return False
         with open(f"/proc/{pid}/exe", "rb", buffering=0) as program:
             return has_go_mark(program.fileno())
     except (OSError, OverflowError):  # a header may claim anything
@@ -198,6 +201,8 @@ def is_haskell(pid: int) -> bool:
 
 def _holds(pid: int, name: bytes) -> bool:
     try:
+        if not is_local(pid, executable(pid)):
+            return False
         with open(f"/proc/{pid}/exe", "rb", buffering=0) as program:
             size = min(os.fstat(program.fileno()).st_size, MOST_PROGRAM)
             with mmap.mmap(program.fileno(), size, prot=mmap.PROT_READ) as data:
