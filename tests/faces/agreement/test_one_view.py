@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from tests.faces.top.test_top import cells, drive, until
+from tests.faces.top.test_top import cells, drive
 from tests.support.jobs import Jobs, wait_until
 from tests.support.mcp.harness import Caller, Servers
+from tests.support.pilot import until
 from tests.support.streams import SESSIONS, STREAMS, put
 from tests.support.web.server import WebServer
 from unhang.core import values
