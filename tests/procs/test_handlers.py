@@ -19,7 +19,7 @@ from unhang.procs.linux.sampler import handlers
 from unhang.procs.linux.sampler.exports import exporter_of
 from unhang.procs.linux.sampler.handlers import (
     handled_by_php,
-    holds_procedure,
+    holds_trap,
     java_handles_signals,
     php_handlers,
     ruby_traps,
@@ -80,28 +80,43 @@ def test_a_broken_program_exports_nothing(rest: bytes) -> None:
         assert exporter_of(os.getpid(), line, lambda _: True, STDOUT) is None
 
 
-def _state_of_ruby(kind: int, name: bytes) -> tuple[ctypes.Array[ctypes.c_uint64], list[object]]:
-    """The memory of a machine with one object, of a type with that name; and what must stay for it to be there."""
+def _object(kind: int, name: bytes) -> tuple[int, list[object]]:
+    """The address of an object of Ruby's, of a type with that name; and what must stay for it to be there."""
     text = ctypes.create_string_buffer(name)
     table = (ctypes.c_uint64 * 1)(ctypes.addressof(text))
-    thing = (ctypes.c_uint64 * 3)(kind, 0, ctypes.addressof(table))
-    return (ctypes.c_uint64 * 8)(0, 7, 12, 0, ctypes.addressof(thing), 0, 65_536, 1 << 60), [text, table, thing]
+    thing = (ctypes.c_uint64 * 3)(kind, ctypes.addressof(table), ctypes.addressof(table))
+    return ctypes.addressof(thing), [text, table, thing]
+
+
+EXCEPTION, TEXT, TYPED, HASH = 0x01, 0x05, 0x0C, 0x08
 
 
 @pytest.mark.parametrize(
     ("kind", "name", "traps"),
     [
-        (0x0C, b"proc", True),
-        (0x8_102C, b"proc", True),
-        (0x0C, b"method", True),
-        (0x0C, b"fiber", False),
-        (0x0C, b"procedures", False),
-        (0x05, b"proc", False),
+        (TYPED, b"proc", True),
+        (TYPED | 0x8_1020, b"proc", True),
+        (TYPED, b"method", True),
+        (TYPED, b"fiber", False),
+        (TYPED, b"procedures", False),
+        (HASH, b"proc", False),
+        (TEXT, b"", True),
+        (EXCEPTION, b"", True),
     ],
 )
-def test_a_trap_is_a_procedure_in_the_state_of_rubys_machine(kind: int, name: bytes, traps: bool) -> None:
-    state, kept = _state_of_ruby(kind, name)
-    assert holds_procedure(os.getpid(), ctypes.addressof(state), ctypes.sizeof(state)) is traps
+@pytest.mark.parametrize("signal_number", [0, 3])
+def test_what_trap_was_given_is_found_in_the_state_of_rubys_machine(
+    kind: int, name: bytes, traps: bool, signal_number: int
+) -> None:
+    given, kept = _object(kind, name)
+    row, names, odd = _object(EXCEPTION, b""), _object(TEXT, b""), [7, 12, 1 << 16, 1 << 60]
+    handlers = [0] * 5
+    usual = [*odd, row[0], row[0], row[0], 0, *handlers, 0, names[0], names[0]]
+    handlers[signal_number] = given
+    trapped = [*odd, row[0], row[0], row[0], 0, *handlers, 0, names[0], names[0]]
+    for words, found in ((usual, False), (trapped, traps)):
+        state = (ctypes.c_uint64 * len(words))(*words)
+        assert holds_trap(os.getpid(), ctypes.addressof(state), ctypes.sizeof(state)) is found
     assert kept
 
 

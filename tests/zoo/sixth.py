@@ -142,6 +142,7 @@ SIXTH = (
     Scenario("php-own-pair-without-a-handler", "hung", ("idle", "deadlock"), lambda s: s.php(PHP_OWN_PAIR), ready=R, needs=PHP),
     Scenario("java-latch-without-a-handler", "hung", ("deadlock",), lambda s: _sent(s, s.java("Main", JAVA_LATCH), "TERM"), ready=R, settle=1.0, needs=JAVA),
     Scenario("ruby-trap-is-a-method", "alive", ("idle", "deadlock"), lambda s: _sent(s, s.ruby(RUBY_METHOD), "USR1"), ready=R, needs=RUBY),
+    Scenario("ruby-trap-is-a-line-of-ruby", "alive", ("idle", "deadlock"), lambda s: _sent(s, s.ruby(f"trap('USR1', 'exit!'); {RUBY_TOLD}; sleep"), "USR1"), ready=R, needs=RUBY),
     Scenario("ruby-queue-beside-an-own-pipe", "hung", ("idle", "deadlock"), lambda s: s.ruby(RUBY_QUEUE), ready=R, needs=RUBY),
     Scenario("perl-own-pipe-without-an-alarm", "hung", ("deadlock",), lambda s: s.perl(PERL_OWN_PIPE), ready=R, needs=("perl",)),
     Scenario("python-file-without-an-alarm", "hung", ("deadlock",), lambda s: [s.python, s.write("once.py", PY_OWN_PIPE)], ready=R),

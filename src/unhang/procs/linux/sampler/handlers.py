@@ -42,8 +42,10 @@ _MOST_ROWS = 4_096
 # but no other procedures stand there. An object begins with its kind and its class, and one of a type that C has made
 # goes on with that.
 _RUBY_STATE = 16_384
+_RUBY_NEAR = 512  # words
+_RUBY_NAMES = 2
 _OBJECT = struct.Struct("<QQQ")
-_KINDS, _DATA = 0x1F, 0x0C
+_KINDS, _THING, _TEXT, _DATA, _PROCEDURE = 0x1F, 0x01, 0x05, 0x0C, 0x100
 _PROCEDURES = b"proc\0", b"method\0"
 _LOWEST, _HIGHEST = 1 << 16, 1 << 47
 
@@ -89,38 +91,50 @@ def java_handles_signals(pid: int) -> bool:
 
 
 def ruby_traps(pid: int) -> bool | None:
-    """Return whether a Ruby program has called `trap` with a block, for whichever signal; None: not known."""
+    """Return whether a Ruby program has called `trap`, for whichever signal; None: not known."""
     found = exporter_of(pid, read_maps(pid), is_ruby, _RUBY_MACHINE)
     if found is None:
         return None
     try:
         with _open(pid) as file:
             machine = _Memory(file.fileno()).word(_known(found, _RUBY_MACHINE))
-        return holds_procedure(pid, machine, _RUBY_STATE)
+        return holds_trap(pid, machine, _RUBY_STATE)
     except (*UNREADABLE, KeyError):
         return None
     finally:
         found.close()
 
 
-def holds_procedure(pid: int, state: int, size: int) -> bool:
-    """Return whether one of the words at an address of a process is that of a procedure of Ruby's."""
+def holds_trap(pid: int, state: int, size: int) -> bool:
+    """Return whether something that `trap` was given stands among the words at an address of a process.
+
+    That is a procedure anywhere; or, near the beginning, a text beside the two names of the program, or an object
+    beside the exceptions that are kept ready, which stand in one row.
+    """
     with _open(pid) as file:
         memory = _Memory(file.fileno())
         data = memory.some(state, size)
         words = struct.unpack(f"<{len(data) // 8}Q", data[: len(data) // 8 * 8])
-        return any(_is_procedure(memory, word) for word in words if word % 8 == 0 and _LOWEST <= word < _HIGHEST)
+        kinds = [_kind(memory, word) for word in words]
+    near = kinds[:_RUBY_NEAR]
+    rows = sum(1 for n, kind in enumerate(near) if kind == _THING and near[n - 1 : n] != [_THING])
+    return _PROCEDURE in kinds or near.count(_TEXT) > _RUBY_NAMES or rows > 1
 
 
-def _is_procedure(memory: _Memory, address: int) -> bool:
+def _kind(memory: _Memory, address: int) -> int:
+    """The kind of the object of Ruby's at an address; 0: another kind, or there is none."""
+    if address % 8 or not _LOWEST <= address < _HIGHEST:
+        return 0
     try:
-        flags, _, kind = _OBJECT.unpack(memory.read(address, _OBJECT.size))
+        flags, owner, kind = _OBJECT.unpack(memory.read(address, _OBJECT.size))
+        if owner % 8 or owner < _LOWEST:
+            return 0
         if flags & _KINDS != _DATA:
-            return False
+            return flags & _KINDS if flags & _KINDS in (_THING, _TEXT) else 0
         name = memory.word(kind)
-        return any(memory.read(name, len(each)) == each for each in _PROCEDURES)
+        return _PROCEDURE if any(memory.read(name, len(each)) == each for each in _PROCEDURES) else 0
     except UNREADABLE:
-        return False  # it is no address, or nothing is there
+        return 0  # it is no address, or nothing is there
 
 
 def _loaded(memory: _Memory, jvm: Exports) -> bool:

@@ -202,8 +202,8 @@ class Strangers:
 
     def _look(self, pid: int, most: int) -> None:
         seen = targets(pid, most)
-        if seen is None:
-            self._closed.add(pid)
+        if seen is None or (seen[0] and not any(seen[0].values())):
+            self._closed.add(pid)  # of one that hides, the numbers are told at most
         self._cut |= seen is not None and len(seen[0]) >= most
         for fd, target in seen[0].items() if seen is not None else ():
             self._unmet.discard(target)
