@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
+from itertools import pairwise
 
 from unhang.core.diagnosis.alarms import in_text
 from unhang.procs import identity
@@ -47,9 +48,12 @@ def may_set_alarm(pid: int, known: dict[str, bool]) -> bool:
 
 
 def _script_names_it(pid: int, known: dict[str, bool]) -> bool:
-    for word in identity.argv(pid, _MOST_TEXT)[1 : 1 + _MOST_WORDS]:
+    """Whether the first of its arguments that is a file names one. What stands on the command line is in the sample."""
+    for before, word in pairwise(identity.argv(pid, _MOST_TEXT)[: 1 + _MOST_WORDS]):
         if word.startswith("-") or "\n" in word:
             continue
+        if before.startswith("-") and " " in word:
+            return False  # a program of one line, behind -c or -e
         path = find_local(pid, word)
         if path is not None:
             if path not in known:

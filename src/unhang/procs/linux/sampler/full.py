@@ -11,7 +11,7 @@ import os
 import time
 
 from unhang.core.diagnosis.runtimes import ERLANG, GO, JVM, MONO, NODE, PYTHON, RUBY
-from unhang.core.diagnosis.samples import FullSample, ProcessSample, Socket
+from unhang.core.diagnosis.samples import FOREVER, FullSample, ProcessSample, Socket
 from unhang.procs.command_line import arguments_of
 from unhang.procs.linux import descriptors
 from unhang.procs.linux.procfs import is_dead, read
@@ -211,7 +211,10 @@ class _Look:
             thread_count=count,
             fds=fds,
             catches_alarm=bool(caught & _SIGALRM),
-            sets_alarm=not (handled | ignored) & _SIGALRM and may_set_alarm(pid, self._alarms),
+            # One that wakes by itself goes on in any case.
+            sets_alarm=not (handled | ignored) & _SIGALRM
+            and (bool(runtime) or all(each.timeout in (None, FOREVER) for each in threads))
+            and may_set_alarm(pid, self._alarms),
             catches_signal=bool(caught & (_WAKES & ~_SIGHUP if caught & _ENDS else _WAKES)),
             catches_other=bool(caught & _OTHERS),
             catches_reload=bool(caught & _SIGHUP and caught & _ENDS) or traps is True,
