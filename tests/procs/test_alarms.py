@@ -12,7 +12,7 @@ from tests.support.programs import need_command
 from unhang.procs.linux.sampler.alarms import may_set_alarm
 
 WAITS = "print('READY', flush=True); input()"
-RELATIVE = "relative"
+RELATIVE, BLANK = "relative", "has a blank.py"
 
 
 def may_set_one(folder: Path, *command: str) -> bool:
@@ -30,10 +30,11 @@ def may_set_one(folder: Path, *command: str) -> bool:
     ("text", "named"),
     [(f"import signal; signal.alarm(80); {WAITS}", True), (f"alarms = 'fire-alarm'; {WAITS}", False), (WAITS, False)],
 )
-@pytest.mark.parametrize("where", ["", RELATIVE])
+@pytest.mark.parametrize("where", ["", RELATIVE, BLANK])
 def test_a_script_that_names_an_alarm_may_set_one(tmp_path: Path, text: str, named: bool, where: str) -> None:
     (tmp_path / "script.py").write_text(text)
-    path = "script.py" if where == RELATIVE else str(tmp_path / "script.py")
+    (tmp_path / BLANK).write_text(text)
+    path = "script.py" if where == RELATIVE else str(tmp_path / (where or "script.py"))
     assert may_set_one(tmp_path, sys.executable, "-u", path) is named
 
 

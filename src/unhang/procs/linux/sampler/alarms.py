@@ -52,8 +52,8 @@ def _script_names_it(pid: int, known: dict[str, bool]) -> bool:
     for before, word in pairwise(identity.argv(pid, _MOST_TEXT)[: 1 + _MOST_WORDS]):
         if word.startswith("-") or "\n" in word:
             continue
-        if before.startswith("-") and " " in word:
-            return False  # a program of one line, behind -c or -e
+        if before.startswith("-") and before.endswith("c") and " " in word:
+            return False  # a program of one line
         path = find_local(pid, word)
         if path is not None:
             if path not in known:
