@@ -7,9 +7,11 @@ from functools import partial
 
 import pytest
 
+import unhang
 from tests.support.jobs import STILL, Jobs, over, wait_until
 from unhang.core import events as ev
 from unhang.core.metrics import series
+from unhang.jobs import reconcile
 from unhang.jobs.handle import Job
 from unhang.jobs.metrics import collect
 from unhang.jobs.overview import Overview
@@ -109,3 +111,14 @@ def test_a_job_with_a_forged_end_can_be_cancelled(jobs: Jobs) -> None:
     last = last_event(job.place.events)
     assert last is not None
     assert last["status"] == "cancelled"
+
+
+def test_an_end_that_the_keeper_tells_its_caller_of_is_not_asked_for_again(
+    jobs: Jobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The keeper of a short job is often still there when its caller reads the end: to look at it takes time."""
+    asked: list[str] = []
+    monkeypatch.setenv("UNHANG_HOME", str(jobs.home))
+    monkeypatch.setattr(reconcile, "is_untrue_end", lambda place: asked.append(place.id))
+    assert unhang.run(["true"]).ok
+    assert asked == []

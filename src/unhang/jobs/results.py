@@ -13,7 +13,7 @@ from unhang.core.view import View
 from unhang.jobs import reconcile
 from unhang.procs import clock
 from unhang.store import output, output_reader, records
-from unhang.store.reader import EventReader, last_event
+from unhang.store.reader import EVERYTHING, EventReader, last_event
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def fold(place: JobDir, apply: Callable[[Event], None], *, synced_to: float | No
                 if event["type"] != EXITED:
                     apply(event)
             seq, position = end.seq, end.position
-    if (last := recorded_end(place, seq)) is not None:
+    if (last := recorded_end(place, seq, said=synced_to == EVERYTHING)) is not None:
         apply(last)
     return seq, position
 
@@ -77,14 +77,16 @@ def printed(place: JobDir, stream: str, view: View) -> Printed:
     return Printed(plain_text.decode(data), plain_text.decode(tail), cut)
 
 
-def recorded_end(place: JobDir, seq: int) -> Event | None:
+def recorded_end(place: JobDir, seq: int, *, said: bool = False) -> Event | None:
     """Return the end of a job of which all up to event `seq` was read; None: it runs, or has gone on since.
 
     It is the last line of the log. An end elsewhere is none, and the numbers of other lines may be higher: a job can
-    write to its own log, too.
+    write to its own log, too. `said`: its keeper has told its caller of the end, so that it need not be asked for.
     """
     last = last_event(place.events)
-    return last if last is not None and last["seq"] <= seq and reconcile.is_end(place, last) else None
+    if last is None or last["seq"] > seq or last["type"] != EXITED:
+        return None
+    return last if said or not reconcile.is_untrue_end(place) else None
 
 
 def view_with_limits(place: JobDir, view: View | None = None) -> View:
