@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from unhang.keeper.streams import OutputStream
+from unhang.keeper.streams import OutputStream, ReadBuffer
 from unhang.store.output import OutputStore
 
 PAGE = 4096
@@ -32,7 +32,7 @@ def test_a_flood_through_a_narrow_pipe_is_stored_whole(
     printed = tmp_path / "printed"
     printed.write_bytes(b"".join(b"%d\n" % number for number in range(LINES)))
     store = OutputStore(str(tmp_path / "stdout"), 1 << 26)
-    stream = OutputStream("stdout", reads, store, None)
+    stream = OutputStream("stdout", reads, store, None, ReadBuffer())
     if not widens:
         monkeypatch.setattr(fcntl, "fcntl", _refused)
     with subprocess.Popen(["cat", printed], stdout=writes) as printing:

@@ -15,7 +15,7 @@ from unhang.core.spec import JobSpec
 from unhang.keeper.journal import Journal
 from unhang.keeper.loop import KeeperParts, Loop, StartedJob
 from unhang.keeper.person import Person
-from unhang.keeper.streams import OutputStream
+from unhang.keeper.streams import OutputStream, ReadBuffer
 from unhang.store.layout import JobDir
 from unhang.store.output import OutputStore
 
@@ -43,7 +43,7 @@ def test_a_prompt_whose_output_is_not_read_yet_is_reported_after_that_output(tmp
     os.makedirs(place.path)
     ours, theirs = os.pipe()
     os.set_blocking(ours, False)
-    stream = OutputStream("stdout", ours, OutputStore(place.stream("stdout")), None)
+    stream = OutputStream("stdout", ours, OutputStore(place.stream("stdout")), None, ReadBuffer())
     loop = begun(place, stream)
     journal = loop.journal
     try:
@@ -67,7 +67,7 @@ def test_a_prompt_is_what_was_printed_since_the_last_answer_and_its_line_has_no_
         ours, theirs = os.pipe()
         os.set_blocking(ours, False)
         ends.append(theirs)
-        streams.append(OutputStream(name, ours, OutputStore(place.stream(name)), None))
+        streams.append(OutputStream(name, ours, OutputStore(place.stream(name)), None, ReadBuffer()))
     stdout, stderr = ends
     loop = begun(place, *streams)
 

@@ -19,7 +19,7 @@ from unhang.keeper.journal import Journal
 from unhang.keeper.loop import KeeperParts, Loop, StartedJob
 from unhang.keeper.person import Person
 from unhang.keeper.relay import Relay
-from unhang.keeper.streams import OutputStream
+from unhang.keeper.streams import OutputStream, ReadBuffer
 from unhang.store.layout import JobDir
 from unhang.store.output import OutputStore
 
@@ -60,7 +60,7 @@ def test_the_caller_stops_after_the_last_words_of_the_job_are_shown(tmp_path: Pa
             told.append(len(seen) + _waiting(shown))
 
     unused: Any = SimpleNamespace(poke=poke)
-    stream = OutputStream("stdout", master, OutputStore(place.stream("stdout")), Relay(terminal))
+    stream = OutputStream("stdout", master, OutputStore(place.stream("stdout")), Relay(terminal), ReadBuffer())
     spec = JobSpec(["editor"], None, "/", Limits(idle=60.0, hard=600.0), {}, pty=True, attended=True)
     parts = KeeperParts(unused, journal, unused, unused, unused, unused)
     loop = Loop(spec, parts, StartedJob(child, [stream], None, master, None), unused, Person(spec))

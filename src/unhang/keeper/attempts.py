@@ -63,6 +63,7 @@ class Attempts:
         self._launch = launch
         self._tree = ready.tree
         self._board = ready.board
+        self._buffer = ready.buffer
         self._journal = journal
         self._requests = requests
         self.heartbeats = HeartbeatSocket(launch.place.id, launch.place.notify)
@@ -168,12 +169,14 @@ class Attempts:
         """A further attempt writes where the one before it left off."""
         if place < len(self._outputs):
             before = self._outputs[place]
-            stream = OutputStream(name, fd, before.store, before.relay, self._person.shown_by(before.relay))
+            stream = OutputStream(
+                name, fd, before.store, before.relay, self._buffer, self._person.shown_by(before.relay)
+            )
             stream.announced = before.announced
             return stream
         store = OutputStore(self._launch.place.stream(name), self._launch.spec.budget)
         relay = None if relayed_to is None else Relay(relayed_to)
-        return OutputStream(name, fd, store, relay, self._person.shown_by(relay))
+        return OutputStream(name, fd, store, relay, self._buffer, self._person.shown_by(relay))
 
     def _worth_another(self, end: outcome.Ended, loop: Loop) -> Decision | None:
         """Whether another attempt may help: the one answer for what we do and for what the result says.

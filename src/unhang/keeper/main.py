@@ -12,13 +12,9 @@ from _socket import socket
 
 from unhang.core import events as ev
 from unhang.core import json_text, outcome, trace
-from unhang.core.limits import Limits
 from unhang.core.record import Record
 from unhang.core.spec import NOTIFY, JobSpec
-from unhang.core.view import View
-from unhang.core.watchdog import facts as fact
 from unhang.core.watchdog.clocks import NEVER
-from unhang.core.watchdog.machine import Watchdog
 from unhang.errors import SpawnError, StateError
 from unhang.keeper import control_socket
 from unhang.keeper.attempts import Attempts, Launch
@@ -26,6 +22,7 @@ from unhang.keeper.journal import Journal
 from unhang.keeper.prefork.deadline_board import LONGEST, START, DeadlineBoard, Promise
 from unhang.keeper.requests import RequestServer
 from unhang.keeper.signals import SignalPipe
+from unhang.keeper.streams import ReadBuffer
 from unhang.procs import clock, identity, markers, vantage
 from unhang.store import files
 from unhang.store.event_log import AlreadyRecorded
@@ -59,6 +56,7 @@ class Ready(Record):
     signals: SignalPipe
     tree: Tree
     board: DeadlineBoard
+    buffer: ReadBuffer
     identity: dict[str, Any]  # of itself and its guard, for the process that may have to find them again
 
 
@@ -74,31 +72,12 @@ def get_ready(tree: Tree, guard: int, line: socket, board: DeadlineBoard) -> Rea
     named = {"pid": me, "start": start, "guard": guard, "guardStart": guards}
     poll = select.poll()
     poll.register(line.fileno(), select.POLLIN)
+    buffer = ReadBuffer()
     if not poll.poll(0):
-        rehearse()
-    return Ready(SignalPipe(), tree, board, named | vantage.record(stands))
+        from unhang.keeper.rehearsal import rehearse  # a command line's keeper has no time for it
 
-
-def rehearse() -> None:
-    """Go through the motions once, on nothing.
-
-    A forked process pays a page fault for every page that it is the first to touch. Paid here, no caller waits for it:
-    a short job starts a third sooner.
-    """
-    spec = JobSpec(["true"], None, "/", Limits(), {})
-    spec = JobSpec.from_json(json_text.decode(json_text.encode(spec.to_json(), ascii_only=True)))
-    view = View()
-    view.apply(ev.from_line(ev.to_line({"seq": 1, "ts": clock.now()} | ev.started(1, spec.command, {}))) or {})
-    dog = Watchdog(spec.limits, 0.0)
-    dog.tell(fact.LeaderExited(), 0.0)
-    dog.tell(fact.TreeGone(), 0.0)
-    dog.tell(fact.PipesClosed(), 0.0)
-    dog.wake(0.0)
-    facts = outcome.Facts("exited", 0, None, False, False, None, 0.0, 0.0, 0.0, 1, "", None, None, [], [])
-    ev.to_line({"seq": 2, "ts": ""} | ev.exited("completed", "", outcome.ended(facts).fields))
-    select.poll().register(0)
-    markers.new_tag(clock.wall())
-    trace.environment(trace.begin(None, os.urandom(trace.RANDOM)), {})
+        rehearse(buffer)
+    return Ready(SignalPipe(), tree, board, buffer, named | vantage.record(stands))
 
 
 def promise_to_start(launch: Launch, ready: Ready) -> None:

@@ -1,7 +1,7 @@
 """The job's side of the pipes: reading what it prints, feeding what it reads. Never blocks.
 
-Reading goes straight into one buffer that is stored and relayed from there. Pipes are made larger only when a job
-really floods: the kernel gives each user a fixed number of pages for all pipes together.
+Reading goes straight into one buffer, of all streams of a keeper, that is stored and relayed from there. Pipes are made
+larger only when a job really floods: the kernel gives each user a fixed number of pages for all pipes together.
 """
 
 from __future__ import annotations
@@ -39,11 +39,32 @@ def _capacity(fd: int) -> int:
         return _SMALL
 
 
+class ReadBuffer:
+    """Where what a job prints is read into, and stays until it is stored: one stream's after the other's.
+
+    It is made before the job is known: to touch that much memory for the first time takes a short job's time.
+    """
+
+    def __init__(self) -> None:
+        self.data = bytearray(_SMALL)
+
+    def grow(self) -> None:
+        """Have room for what a larger pipe holds."""
+        if len(self.data) < _LARGE:
+            self.data = bytearray(_LARGE)
+
+
 class OutputStream:
     """One stream that the job prints to: read, stored and relayed to the caller."""
 
     def __init__(
-        self, name: str, fd: int, store: OutputStore, relay: Relay | None, shown: TerminalModes | None = None
+        self,
+        name: str,
+        fd: int,
+        store: OutputStore,
+        relay: Relay | None,
+        buffer: ReadBuffer,
+        shown: TerminalModes | None = None,
     ) -> None:
         """`shown`: what has become of the person's terminal, where this stream is relayed to it."""
         self.name = name
@@ -55,7 +76,7 @@ class OutputStream:
         self.announced = 0  # how many bytes the event log knows of
         self._answered = 0  # how many there were when the caller last sent input
         self.said_at = float("-inf")  # when it was last told
-        self._buffer = bytearray(_SMALL)
+        self._buffer = buffer
         self._full = min(_SMALL, _capacity(fd))
         self._full_reads = 0
         self._narrow: select.poll | None = None  # of a flood through a pipe that cannot be made larger
@@ -80,7 +101,7 @@ class OutputStream:
             if count == 0:
                 break
             got += count
-            data = memoryview(self._buffer)[:count]
+            data = memoryview(self._buffer.data)[:count]
             self.store.write(data)
             if self.relay is not None:
                 self.relay.offer(data)
@@ -103,7 +124,7 @@ class OutputStream:
     def _fill(self) -> tuple[int, bool]:
         """Read until the buffer is full or nothing is there: (how much, may there be more)."""
         filled = 0
-        with memoryview(self._buffer) as buffer:
+        with memoryview(self._buffer.data) as buffer:
             while filled < len(buffer):
                 try:
                     count = os.readv(self.fd, [buffer[filled:]])
@@ -132,8 +153,8 @@ class OutputStream:
 
     def _notice_flood(self) -> None:
         self._full_reads += 1
-        if self._full_reads == _FLOOD and len(self._buffer) < _LARGE:
-            self._buffer = bytearray(_LARGE)
+        if self._full_reads == _FLOOD:
+            self._buffer.grow()
             if F_SETPIPE_SZ is not None:
                 try:
                     fcntl.fcntl(self.fd, F_SETPIPE_SZ, _LARGE)

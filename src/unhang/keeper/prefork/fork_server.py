@@ -164,11 +164,11 @@ class _ForkServer:
 
 def _preload() -> None:
     """Load what every keeper needs."""
-    from unhang.keeper import main
+    from unhang.keeper import main, rehearsal
     from unhang.keeper.prefork import guard
     from unhang.procs.tree import make_tree
 
-    del guard, main
+    del guard, main, rehearsal
     make_tree()
 
 
@@ -186,14 +186,15 @@ def _preload_the_rest() -> Iterator[None]:
     from unhang.core.policy import command_key, learn, retry
     from unhang.core.watchdog import actions as act
     from unhang.core.watchdog import messages
-    from unhang.keeper import main as keepers
+    from unhang.keeper.rehearsal import rehearse
+    from unhang.keeper.streams import ReadBuffer
     from unhang.procs.sampler import cheap, full
     from unhang.store import profiles
 
     del _blake2, prompt, suggest, command_key, learn, retry, profiles
     try:
         for _ in range(_TIMES):
-            keepers.rehearse()
+            rehearse(ReadBuffer())
             yield
         sampler = cheap.TreeSampler(os.getpid())
         for _ in range(_TIMES):
