@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from unhang.core.limit_request import LimitRequest, read_limits
+from unhang.core.limit_request import LIMIT_NAMES, LimitRequest, read_limits
+from unhang.core.limits import Limits
 from unhang.core.policy import builtin
 from unhang.core.policy.file.load import load
 from unhang.core.policy.learn import Profile
@@ -38,6 +39,13 @@ def test_a_callers_limits_win_and_say_so() -> None:
     assert found.liveness == found.limits.liveness == "output"
     assert {sourced.source for sourced in found.sourced.values()} == {"argument"}
     assert found.category == "long"
+
+
+@pytest.mark.parametrize("name", [name for name in LIMIT_NAMES if name in Limits.__match_args__])
+def test_every_limit_that_a_caller_may_ask_for_reaches_the_job(name: str) -> None:
+    asked: Any = {"liveness": "output", "on_hung": "end"}.get(name, 7.0)
+    found = resolve(["frobnicate"], builtin.policy(), LimitRequest().replace(**{name: asked}))
+    assert getattr(found.limits, name) == asked
 
 
 @pytest.mark.parametrize("off", ["off", 0, 0.0])
