@@ -14,6 +14,7 @@ from unhang.core.metrics import series
 from unhang.jobs import reconcile
 from unhang.jobs.handle import Job
 from unhang.jobs.metrics import collect
+from unhang.jobs.news import JobNews
 from unhang.jobs.overview import Overview
 from unhang.store.reader import last_event
 
@@ -102,6 +103,22 @@ def test_a_command_that_writes_an_end_into_its_own_log_gives_its_caller_no_other
     jobs: Jobs, seq: int
 ) -> None:
     assert jobs.run("--", "python3", "-c", _FORGES, str(seq), ev.EXITED).code == 7
+
+
+@pytest.mark.parametrize(("seq", "kind"), [(2, ev.EXITED), (_FAR, ev.EXITED), (_FAR, ev.HEARTBEAT)])
+def test_an_agent_is_told_of_the_end_that_the_keeper_records_and_not_of_the_forged_one(
+    jobs: Jobs, seq: int, kind: str
+) -> None:
+    job = forger(jobs, seq, kind)
+    news = JobNews(job, 0)
+    news.look()
+    assert (news.ended, news.untold is not None and news.untold.ends) == (False, False)
+    assert jobs.call("send", job.id, "go on").code == 0
+    assert over(job).ended()
+    news.look(thoroughly=True)
+    told = news.take()
+    assert told is not None
+    assert (news.ended, told.failed) == (True, True)
 
 
 def test_a_job_with_a_forged_end_can_be_cancelled(jobs: Jobs) -> None:

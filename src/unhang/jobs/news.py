@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from unhang.core import job_news, mask, plain_text
 from unhang.core.events import EXITED
 from unhang.core.spec import NAME, command_line
+from unhang.jobs.results import recorded_end
 
 if TYPE_CHECKING:
     from unhang.core.job_news import News
@@ -31,10 +32,12 @@ class JobNews:
         if self.ended or not (thoroughly or self.job.last_seq() > self._read):
             return
         events = self.job.events(after_seq=self._read)
+        self._read = events[-1]["seq"] if events else self._read
+        end = recorded_end(self.job.place, self._read)
+        events = [event for event in events if event["type"] != EXITED] + ([] if end is None else [end])
         if events:
-            self._read = events[-1]["seq"]
             self._untold = job_news.newest(events, self._untold)
-            self.ended = events[-1]["type"] == EXITED
+        self.ended = end is not None
         self.seen(self._seen)
 
     def seen(self, seq: int) -> None:
