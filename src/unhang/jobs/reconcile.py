@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 # The phase of a job that has not ended and cannot be judged from here.
 ELSEWHERE = "elsewhere"
 MACHINE_WENT_DOWN = "the machine went down"
+_GONE = "its keeper and its guard are gone"
+_UNANSWERED = "its keeper and its guard did not answer, so both were ended"
 # How long a directory without a record may take to get one (a keeper that is just being born, on a busy machine); and
 # one from before this machine's boot, which only another machine that shares the home can still be at work on.
 BIRTH = 60.0
@@ -124,10 +126,11 @@ def _is_hidden(place: JobDir, job: dict[str, Any]) -> bool:
     return claim.is_claimed(place.events)  # else a stranger has its pid by now
 
 
-def settle(place: JobDir, *, birth: float = BIRTH) -> bool:
+def settle(place: JobDir, *, birth: float = BIRTH, how: str = _GONE) -> bool:
     """Make the record true. True: the job has ended (now or before); False: it runs, here or elsewhere.
 
     `birth`: how long a job without a record may still get one; 0 for a caller who knows that no keeper works on it.
+    `how`: what is recorded of a job that has lost its keeper.
     Raises Busy where the end has to be recorded and another process holds the log.
     """
     if has_ended(place):
@@ -151,7 +154,7 @@ def settle(place: JobDir, *, birth: float = BIRTH) -> bool:
     waits = guard is not None and identity.is_alive(guard.pid, guard.start) and not claim.is_claimed(place.events)
     if guard is not None and waits and wait_until_dead(guard.pid) and has_ended(place):
         return True
-    return _recover(place, keeper_of(job))
+    return _recover(place, keeper_of(job), how)
 
 
 def _wake(guard: ProcessInfo | None) -> None:
@@ -205,13 +208,12 @@ def _time_of_files(place: JobDir, otherwise: float) -> float:
         return otherwise
 
 
-def _recover(place: JobDir, keeper: dict[str, Any]) -> bool:
+def _recover(place: JobDir, keeper: dict[str, Any], how: str) -> bool:
     tag = keeper.get("tag")
     leader = next((e.get("pid") for e in reader.read_all(place.events) if e["type"] == ev.STARTED), None)
     # with a terminal the keeper itself began the session, so that Ctrl-Z means something there
     sessions = frozenset(pid for pid in (leader, keeper.get("pid")) if isinstance(pid, int))
     marks = markers.Marks(place.id, tag if isinstance(tag, int) and tag > 0 else None, sessions)
-    how = "its keeper and its guard are gone"
     record_loss(place, [], how=how, stamp=clock.now, sweep=lambda: sweep(marks))
     _settle_nested(place)
     return True
@@ -279,7 +281,7 @@ def end_without_keeper(place: JobDir) -> bool:
     ):
         return settle(place)
     _kill(keeper)
-    return settle(place, birth=0)
+    return settle(place, birth=0, how=_UNANSWERED)
 
 
 def give_up(place: JobDir, where: str) -> bool:
