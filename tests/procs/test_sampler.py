@@ -16,6 +16,7 @@ import pytest
 
 from tests.support.diagnosis.actors import actor, command, until_blocked, until_state
 from unhang.core.diagnosis.prompt import waits_for_input
+from unhang.core.diagnosis.runtimes import JVM
 from unhang.core.diagnosis.samples import FOREVER, ProcessSample
 from unhang.procs.linux.procfs import read
 from unhang.procs.linux.sampler.jvm import counter
@@ -302,4 +303,18 @@ def test_who_has_started_a_holder_outside_belongs_to_it_as_far_as_it_is_not_abov
         finally:
             os.kill(holder, signal.SIGKILL)
             parent.kill()
+            job.kill()
+
+
+def test_the_futile_wakeups_of_a_jvm_are_of_the_moment_at_which_its_threads_were_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    counts = iter([1, 2, 2, 2, 9])
+    monkeypatch.setattr("unhang.procs.linux.sampler.full.runtime_of", lambda *_: JVM)
+    monkeypatch.setattr("unhang.procs.linux.sampler.full._Look._futile", lambda *_: next(counts))
+    with subprocess.Popen(["sleep", "99"]) as job:
+        try:
+            assert full(job.pid, include_root=True).processes[job.pid].futile == 2
+            assert next(counts) == 9, "and they are not read again"
+        finally:
             job.kill()

@@ -23,6 +23,8 @@ HUNG = [path for path in everything() if read(path).verdict().state == "hung"]
         "ualarm 500",
         "pcntl_alarm(80);",
         "alarm",
+        "signal.signal(signal.SIGALRM, signal.SIG_DFL); signal.alarm(80)",
+        "$SIG{ALRM} = 'DEFAULT'; alarm 80",
         "import signal; from signal import alarm",
     ],
 )
@@ -31,7 +33,18 @@ def test_a_text_names_an_alarm(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["make fire-alarm", "cat alarm.txt", "alarms", "alarm_clock()", "disalarm", "", "sleep 300", "alarm-off"]
+    "text",
+    [
+        "eval { local $SIG{ALRM} = sub { die }; alarm 50; work(); alarm 0 }",
+        "make fire-alarm",
+        "cat alarm.txt",
+        "alarms",
+        "alarm_clock()",
+        "disalarm",
+        "",
+        "sleep 300",
+        "alarm-off",
+    ],
 )
 def test_a_text_names_none(text: str) -> None:
     assert not in_text(text)

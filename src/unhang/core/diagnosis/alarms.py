@@ -15,8 +15,14 @@ _NAMED = re.compile(r"(?<![\w-])(?:(?:u|pcntl_)?alarm|setitimer)(?![\w-]|\.\w)")
 
 
 def in_text(text: str) -> bool:
-    """Return whether a program's text, or a command line, names a call that sets an alarm."""
-    return ("alarm" in text or "setitimer" in text) and _NAMED.search(text) is not None
+    """Return whether a program's text, or a command line, names a call that sets an alarm for which it has no handler.
+
+    One that names a handler as well sets its alarms while that stands, and the kernel shows that it does.
+    """
+    if "alarm" not in text and "setitimer" not in text:
+        return False
+    handles = "ALRM" in text and "SIG_DFL" not in text and "DEFAULT" not in text
+    return not handles and _NAMED.search(text) is not None
 
 
 def may_have_alarm(sample: FullSample) -> frozenset[int]:

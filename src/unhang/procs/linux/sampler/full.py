@@ -39,6 +39,8 @@ MOST_FDS_IN_ALL = 16_384
 MOST_SCREEN = 4096
 # Of a process outside that holds a lock we want, what it was started by, and what is below that.
 MOST_OTHERS = 32
+# So often it is tried to see two numbers of one process at one moment.
+_AT_ONCE = 4
 _SIGHUP, _SIGINT, _SIGQUIT = 1 << 0, 1 << 1, 1 << 2
 _SIGUSR1, _SIGUSR2, _SIGPIPE, _SIGALRM, _SIGTERM = 1 << 9, 1 << 11, 1 << 12, 1 << 13, 1 << 14
 _SIGTTIN, _SIGTTOU, _SIGVTALRM, _SIGPROF = 1 << 20, 1 << 21, 1 << 25, 1 << 26
@@ -164,6 +166,13 @@ class _Look:
         try:
             most = max(1, min(MOST_THREADS, self._threads))
             threads, count = ((), count) if dead else reader.threads(count, most, parts, status)
+            runtime, futile = runtime_of(pid, threads), None
+            # Its threads wake to look at monitors, and it counts that: both numbers must be of one moment.
+            for _ in range(_AT_ONCE if runtime == JVM else 0):
+                futile = self._futile(pid, uid)
+                threads, count = reader.threads(count, most, parts, status)
+                if futile == self._futile(pid, uid):
+                    break
         finally:
             reader.close()
         self._threads -= len(threads)
@@ -178,7 +187,6 @@ class _Look:
                 for fd in thread.reads + thread.writes:
                     fds.setdefault(fd, descriptors.target(pid, fd))
         timerfds, pidfds = timers_and_pids(pid, fds, threads)
-        runtime = runtime_of(pid, threads)
         if runtime == PYTHON:
             threads = marked(pid, threads)
         handled, ignored = _field(status, b"\nSigCgt:", 16), _field(status, b"\nSigIgn:", 16)
@@ -225,16 +233,14 @@ class _Look:
             timerfds=timerfds,
             patience=patience_of(pid, fds, threads),
             pidfds=pidfds,
-            futile=self._futile(pid, runtime, uid),
+            futile=futile,
             hidden=seen is None,
             handovers=gil_handovers(pid, threads) if runtime == PYTHON else None,
             runtime=runtime,
         )
 
     @staticmethod
-    def _futile(pid: int, runtime: str, uid: int) -> int | None:
-        if runtime != JVM:
-            return None
+    def _futile(pid: int, uid: int) -> int | None:
         from unhang.procs.linux.sampler.jvm import futile_wakeups  # most trees have no JVM
 
         return futile_wakeups(pid, uid)
