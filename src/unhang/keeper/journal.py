@@ -29,13 +29,18 @@ class Journal:
     """Records everything about one job: appends events, keeps the view up to date, writes status.json."""
 
     def __init__(
-        self, place: JobDir, allocate: Callable[[int, int, int], None] | None, *, alerts_wanted: bool = False
+        self,
+        place: JobDir,
+        allocate: Callable[[int, int, int], None] | None,
+        *,
+        alerts_wanted: bool = False,
+        fd: int | None = None,
     ) -> None:
-        """`alerts_wanted`: the job names targets of its own for its alerts."""
+        """`alerts_wanted`: the job names targets of its own for its alerts. `fd`: see `EventLog`."""
         self.job_id = place.id
         self.view = View()
         self._place = place
-        self._log = EventLog(place.events, clock.now, begin=True, allocate=allocate)
+        self._log = EventLog(place.events, clock.now, begin=True, allocate=allocate, fd=fd)
         self._durability = Durability(place)
         self._order = OrderWriter(place.order)
         self._alerts_wanted = alerts_wanted
@@ -141,6 +146,10 @@ class Journal:
         if written is not None:
             self.view.apply(written)
         self._tell(event)
+
+    def close(self) -> None:
+        """Close the log."""
+        self._log.close()
 
     def give_back(self) -> None:
         """Give back the room that was kept for the last event."""

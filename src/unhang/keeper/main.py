@@ -35,6 +35,10 @@ if TYPE_CHECKING:
     from unhang.procs.base import Tree
 
 
+# How long a keeper waits for its job, in milliseconds, before it rehearses a whole one.
+_REST = 20
+
+
 def unpack(request: dict[str, Any], fds: list[int]) -> Launch:
     """Read a launch from what arrived over a spare's line (see `pack` of its maker)."""
     streams = dict(zip(request["fds"], fds, strict=True))
@@ -58,11 +62,15 @@ class Ready(Record):
     board: DeadlineBoard
     buffer: ReadBuffer
     identity: dict[str, Any]  # of itself and its guard, for the process that may have to find them again
+    cpu: float = 0.0  # the seconds of processor time that getting ready has taken
 
 
-def get_ready(tree: Tree, guard: int, line: socket, board: DeadlineBoard) -> Ready:
+def get_ready(tree: Tree, guard: int, line: socket, board: DeadlineBoard, *, thoroughly: bool) -> Ready:
     """Prepare everything that needs no job; `line`: where the job will come from; if it waits there already, nothing is
     rehearsed.
+
+    `thoroughly`: a whole job is rehearsed, too, if none comes soon: a caller that starts one after the other gives the
+    next one before that would be done.
     """
     tree.adopt()
     me = os.getpid()
@@ -77,7 +85,11 @@ def get_ready(tree: Tree, guard: int, line: socket, board: DeadlineBoard) -> Rea
         from unhang.keeper.rehearsal import rehearse  # a command line's keeper has no time for it
 
         rehearse(buffer)
-    return Ready(SignalPipe(), tree, board, buffer, named | vantage.record(stands))
+    if thoroughly and not poll.poll(_REST):
+        from unhang.keeper.whole_rehearsal import rehearse_whole  # nor for this
+
+        rehearse_whole(buffer)
+    return Ready(SignalPipe(), tree, board, buffer, named | vantage.record(stands), _own_cpu())
 
 
 def promise_to_start(launch: Launch, ready: Ready) -> None:
@@ -91,12 +103,12 @@ def keep(launch: Launch, ready: Ready) -> None:
     """Run the job that was handed over, from the request to the recorded end."""
     place, spec, tree = launch.place, launch.spec, ready.tree
     tag = markers.new_tag(clock.wall())
-    place_in_trace = trace.begin(launch.env.get(trace.PARENT), os.urandom(trace.RANDOM))
+    place_in_trace = begin_trace(launch)
     journal = None
     try:
         # the log first: where there is one already, the job was given up before we came, and must not be run
         journal = Journal(place, tree.allocate, alerts_wanted=NOTIFY in launch.spec.labels)
-        _write_job(launch, ready.identity | {"tag": tag}, place_in_trace)
+        write_job(launch, ready.identity | {"tag": tag}, place_in_trace)
     except AlreadyRecorded as error:
         _tell_owner(launch, str(error))
         return
@@ -109,7 +121,12 @@ def keep(launch: Launch, ready: Ready) -> None:
     requests = RequestServer(server, launch.owner, attached=spec.foreground)
     markers.set_tag(tag)
     launch = launch.replace(env=trace.environment(place_in_trace, launch.env))
-    job = Attempts(launch, ready, journal, requests)
+    see_through(Attempts(launch, ready, journal, requests), launch, ready, journal, requests)
+
+
+def see_through(job: Attempts, launch: Launch, ready: Ready, journal: Journal, requests: RequestServer) -> None:
+    """Run the attempts of a job and record its end."""
+    place, spec = launch.place, launch.spec
     try:
         end = job.run()
     except SpawnError as error:
@@ -117,7 +134,7 @@ def keep(launch: Launch, ready: Ready) -> None:
 
         end = outcome.spawn_failed(mask.line(str(error), mask.secrets_in(str(error), launch.env)), error.exit_code)
     job.heartbeats.close()
-    journal.record_last(ev.exited(end.phase, end.message, end.fields | {"keeperCpuMs": _own_cpu()}))
+    journal.record_last(ev.exited(end.phase, end.message, end.fields | {"keeperCpuMs": ev.ms(_own_cpu() - ready.cpu)}))
     if launch.told and not spec.foreground:
         journal.make_durable_by_name()
     ready.board.post(Promise(NEVER, ""))  # what is left to do, passing output on, may take as long as its reader likes
@@ -131,10 +148,10 @@ def keep(launch: Launch, ready: Ready) -> None:
     job.pass_on_the_rest()
 
 
-def _own_cpu() -> int:
-    """The processor time of this process in milliseconds; it was forked for this job, and began with none."""
+def _own_cpu() -> float:
+    """The seconds of processor time of this process."""
     used = os.times()
-    return ev.ms(used.user + used.system)
+    return used.user + used.system
 
 
 def _tell_owner(launch: Launch, why: str) -> None:
@@ -151,7 +168,13 @@ def _leave_no_trace(place: JobDir) -> None:
             continue  # a disk that cannot be written to: a reader records the loss
 
 
-def _write_job(launch: Launch, keeper: dict[str, Any], place_in_trace: trace.Trace) -> None:
+def begin_trace(launch: Launch) -> trace.Trace:
+    """Return the place in the trace of the caller, or a trace of its own, that a job has."""
+    return trace.begin(launch.env.get(trace.PARENT), os.urandom(trace.RANDOM))
+
+
+def write_job(launch: Launch, keeper: dict[str, Any], place_in_trace: trace.Trace) -> None:
+    """Write the record of a job; `keeper`: how it is found again."""
     parents = markers.environment(launch.place.id, launch.env).get(markers.PARENTS, "")
     job = launch.spec.to_json() | {"id": launch.place.id, "createdAt": clock.now()}
     keeper |= {"parents": parents, "nested": markers.nested(launch.env)}

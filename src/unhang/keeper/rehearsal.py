@@ -32,14 +32,15 @@ if TYPE_CHECKING:
 
 # Below a file there are no names, so nothing can be written there.
 _NOWHERE = "/dev/null/nothing"
-_NO_PID = 0
+NO_PID = 0
 
 
-class _EndedTree:
+class EndedTree:
     """A tree whose only process has ended well."""
 
     def reap(self) -> Reaped:
-        return Reaped({_NO_PID: 0}, empty=True)
+        """Collect its exit."""
+        return Reaped({NO_PID: 0}, empty=True)
 
 
 class _EmptyJournal:
@@ -60,16 +61,18 @@ class _EmptyJournal:
         del now
 
 
-class _SilentSignals:
+class SilentSignals:
     """No signal has come."""
 
     def __init__(self, fd: int) -> None:
         self.fd = fd
 
     def continued(self) -> bool:
+        """Return that the keeper was not stopped."""
         return False
 
     def take(self) -> tuple[int, ...]:
+        """Return no request to stop."""
         return ()
 
 
@@ -101,12 +104,12 @@ def _rehearse_loop(spec: JobSpec, buffer: ReadBuffer) -> outcome.Facts:
             reads, writes = os.pipe()
             os.close(writes)
             streams.append(OutputStream(name, reads, OutputStore(_NOWHERE), None, buffer))
-        tree: Any = _EndedTree()
+        tree: Any = EndedTree()
         journal: Any = _EmptyJournal()
-        signals: Any = _SilentSignals(caller.fileno())
+        signals: Any = SilentSignals(caller.fileno())
         requests = RequestServer(None, owner, attached=True)
         parts = KeeperParts(tree, journal, heartbeats, requests, signals, DeadlineBoard())
-        job = StartedJob(_NO_PID, streams, None, None, None)
+        job = StartedJob(NO_PID, streams, None, None, None)
         loop = Loop(spec, parts, job, SlowNotice(_NOWHERE, spec, clock.monotonic()), Person(spec))
         requests.poke(1)
         return loop.run()

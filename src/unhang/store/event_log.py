@@ -38,6 +38,7 @@ class EventLog:
     """`allocate(fd, offset, length)` reserves blocks without changing the size, or raises OSError.
 
     `begin`: this is the first writer ever (raises AlreadyRecorded if it is not), and the one that holds the claim.
+    `fd`: of the new file, where it is open already.
     """
 
     def __init__(
@@ -48,13 +49,14 @@ class EventLog:
         seq: int = 0,
         begin: bool = False,
         allocate: Callable[[int, int, int], None] | None = None,
+        fd: int | None = None,
     ) -> None:
         self.seq = seq
         self.unrecorded = 0
         self._stamp = stamp
         self._allocate = allocate
         self._allocated: float = 0
-        self._fd = _begun(path) if begin else files.open_plain(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        self._fd = _begun(path, fd) if begin else files.open_plain(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         self._size = os.fstat(self._fd).st_size
         if not self._has_room(0, last=False):
             self.close()
@@ -136,9 +138,9 @@ class EventLog:
         os.close(self._fd)
 
 
-def _begun(path: str) -> int:
+def _begun(path: str, fd: int | None) -> int:
     try:
-        fd = files.open_plain(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL)
+        fd = fd if fd is not None else files.open_plain(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL)
     except FileExistsError:
         raise AlreadyRecorded("it was recorded as lost before its keeper could start it") from None
     if claim.take(fd):

@@ -128,7 +128,7 @@ class _ForkServer:
             for job in self._jobs:
                 job.close()
 
-        return spare.make(leave_the_client)
+        return spare.make(leave_the_client, thoroughly=True)
 
     def _give(self, job: _PendingJob) -> None:
         """Give a job to the spare; to another one, if that was killed while it waited."""
@@ -164,11 +164,11 @@ class _ForkServer:
 
 def _preload() -> None:
     """Load what every keeper needs."""
-    from unhang.keeper import main, rehearsal
+    from unhang.keeper import main, whole_rehearsal
     from unhang.keeper.prefork import guard
     from unhang.procs.tree import make_tree
 
-    del guard, main, rehearsal
+    del guard, main, whole_rehearsal
     make_tree()
 
 

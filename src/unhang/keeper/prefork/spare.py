@@ -76,8 +76,11 @@ class Spare:
         self._line.close()
 
 
-def make(in_child: Callable[[], None] | None = None) -> Spare:
-    """Fork a spare: a guard, which forks a keeper. `in_child` runs first in the child."""
+def make(in_child: Callable[[], None] | None = None, *, thoroughly: bool = False) -> Spare:
+    """Fork a spare: a guard, which forks a keeper. `in_child` runs first in the child.
+
+    `thoroughly`: a whole job is rehearsed, if none comes soon.
+    """
     ours, theirs = socketpair(AF_UNIX, SOCK_STREAM)
     gc.freeze()  # what exists now is shared with the children for good; the collector must not touch it there
     pid = os.fork()
@@ -88,7 +91,7 @@ def make(in_child: Callable[[], None] | None = None) -> Spare:
             _leave_the_maker()
             if in_child is not None:
                 in_child()
-            _be_guard(theirs)
+            _be_guard(theirs, thoroughly)
 
         _do_and_exit(be_guard, theirs)
     theirs.close()
@@ -161,7 +164,7 @@ def _turn_down(request: dict[str, Any], fds: list[int], why: str) -> None:
     os.rmdir(JobDir(request["home"], request["id"]).path)
 
 
-def _be_guard(line: socket) -> None:
+def _be_guard(line: socket, thoroughly: bool) -> None:
     # here and not at the top: the maker does not need them, and may be importing its own share meanwhile
     from unhang import plain_signal as signal
     from unhang.keeper import main as keepers
@@ -181,7 +184,8 @@ def _be_guard(line: socket) -> None:
         def be_keeper() -> None:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, guards.SIGNALS)
             theirs.close()
-            _be_keeper(line, ours, keepers, keepers.get_ready(tree, me, line, board))
+            ready = keepers.get_ready(tree, me, line, board, thoroughly=thoroughly)
+            _be_keeper(line, ours, keepers, ready)
 
         _do_and_exit(be_keeper, line)
     close_all_but({theirs.fileno()})
