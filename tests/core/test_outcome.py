@@ -134,7 +134,9 @@ def test_a_record_is_a_frozen_value() -> None:
         point.x = 3  # type: ignore[misc]
 
 
-@pytest.mark.parametrize("wrong", [((), {}), ((1, 2, 3), {}), ((1,), {"x": 1}), ((1,), {"z": 1})], ids=str)
+@pytest.mark.parametrize(
+    "wrong", [((), {}), ((1, 2, 3), {}), ((1,), {"x": 1}), ((1,), {"z": 1}), ((), {"x": 1, "z": 1})], ids=str
+)
 def test_a_record_takes_its_own_values_only(wrong: tuple[tuple[int, ...], dict[str, int]]) -> None:
     with pytest.raises((TypeError, AttributeError)):
         Point(*wrong[0], **wrong[1])

@@ -32,10 +32,12 @@ class Record:
             if len(args) > len(names):
                 raise TypeError(f"{type(self).__name__} takes {len(names)} values, not {len(args)}")
             values.update(zip(names, args))  # noqa: B905 - the rest has defaults
-        for name, value in kwargs.items():
-            if name not in names or name in values:
-                raise TypeError(f"{type(self).__name__} got {name!r} twice or does not have it")
-            values[name] = value
+        if kwargs:
+            given = kwargs.keys()
+            if not (given <= type(self).__annotations__.keys() and values.keys().isdisjoint(given)):
+                wrong = ", ".join(repr(name) for name in kwargs if name not in names or name in values)
+                raise TypeError(f"{type(self).__name__} got {wrong} twice or does not have it")
+            values.update(kwargs)
         if len(values) < len(names):
             for name in names:
                 if name not in values:

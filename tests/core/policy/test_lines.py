@@ -127,3 +127,10 @@ def test_every_command_of_the_tables_is_found_by_its_name(name: str) -> None:
     assert builtin.entry_of(name) is not None
     assert builtin.entry_of(f"/usr/local/bin/{name}") is not None
     resolve([name, "x", "--flag"], builtin.policy())
+
+
+def test_the_categories_are_made_once_and_their_table_anew() -> None:
+    one, other = builtin.policy().categories, builtin.policy().categories
+    assert all(one[name] is other[name] for name in one)
+    del one["quick"]
+    assert "quick" in other

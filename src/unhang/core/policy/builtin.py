@@ -58,62 +58,65 @@ SLOW_TO_END = frozenset(
 )
 
 
+# Made once: every job asks for them.
+_CATEGORIES = (
+    Category("quick", 30.0, 300.0, description="answers at once: ls, cat, git status"),
+    Category("medium", 120.0, 600.0, description="searches, linters, small downloads, database queries"),
+    Category(DEFAULT, description="anything unknown"),
+    Category("long", 300.0, 1800.0, description="installs, builds, test suites, clones"),
+    Category("extended", 600.0, 3600.0, description="release builds, images, infrastructure, restores"),
+    Category("training", 1800.0, 86400.0, description="model training, very large jobs"),
+    Category(
+        "server",
+        None,
+        None,
+        None,
+        never_ending=True,
+        given=_QUIET,
+        description="servers, watchers, followed logs",
+    ),
+    Category(
+        "session",
+        None,
+        None,
+        None,
+        never_ending=True,
+        given=_QUIET,
+        description="full-screen programs for a person",
+    ),
+    Category(
+        "agent-read-only",
+        120.0,
+        600.0,
+        grace=LONG_GRACE,
+        bounds=AGENT_BOUNDS,
+        given=_GRACE,
+        description="a coding agent that may only read",
+    ),
+    Category(
+        "agent-write",
+        300.0,
+        1200.0,
+        grace=LONG_GRACE,
+        bounds=AGENT_BOUNDS,
+        given=_GRACE,
+        description="a coding agent that may change the workspace",
+    ),
+    Category(
+        "agent-cloud",
+        None,
+        None,
+        None,
+        grace=LONG_GRACE,
+        given=_QUIET | _GRACE,
+        description="a coding agent in the cloud; it has its own limits",
+    ),
+)
+
+
 def categories() -> dict[str, Category]:
     """Return the built-in categories by name, each with its limits."""
-    listed = (
-        Category("quick", 30.0, 300.0, description="answers at once: ls, cat, git status"),
-        Category("medium", 120.0, 600.0, description="searches, linters, small downloads, database queries"),
-        Category(DEFAULT, description="anything unknown"),
-        Category("long", 300.0, 1800.0, description="installs, builds, test suites, clones"),
-        Category("extended", 600.0, 3600.0, description="release builds, images, infrastructure, restores"),
-        Category("training", 1800.0, 86400.0, description="model training, very large jobs"),
-        Category(
-            "server",
-            None,
-            None,
-            None,
-            never_ending=True,
-            given=_QUIET,
-            description="servers, watchers, followed logs",
-        ),
-        Category(
-            "session",
-            None,
-            None,
-            None,
-            never_ending=True,
-            given=_QUIET,
-            description="full-screen programs for a person",
-        ),
-        Category(
-            "agent-read-only",
-            120.0,
-            600.0,
-            grace=LONG_GRACE,
-            bounds=AGENT_BOUNDS,
-            given=_GRACE,
-            description="a coding agent that may only read",
-        ),
-        Category(
-            "agent-write",
-            300.0,
-            1200.0,
-            grace=LONG_GRACE,
-            bounds=AGENT_BOUNDS,
-            given=_GRACE,
-            description="a coding agent that may change the workspace",
-        ),
-        Category(
-            "agent-cloud",
-            None,
-            None,
-            None,
-            grace=LONG_GRACE,
-            given=_QUIET | _GRACE,
-            description="a coding agent in the cloud; it has its own limits",
-        ),
-    )
-    return {category.name: category for category in listed}
+    return {category.name: category for category in _CATEGORIES}
 
 
 def policy() -> Policy:
