@@ -38,6 +38,20 @@ def test_a_script_that_names_an_alarm_may_set_one(tmp_path: Path, text: str, nam
     assert may_set_one(tmp_path, sys.executable, "-u", path) is named
 
 
+def test_a_program_on_the_command_line_is_read_to_its_end() -> None:
+    for text, named in (
+        (f"{WAITS} # {'x' * 9000}\nimport signal; signal.alarm(80)", True),
+        (f"{WAITS} # {'x' * 9000}", False),
+    ):
+        with subprocess.Popen([sys.executable, "-c", text], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as job:
+            try:
+                assert job.stdout is not None
+                assert job.stdout.readline() == b"READY\n"
+                assert may_set_alarm(job.pid, {}) is named
+            finally:
+                job.kill()
+
+
 @pytest.mark.parametrize(("call", "named"), [("alarm(80)", True), ("getpid()", False)])
 def test_a_program_of_ones_own_that_imports_it_may_set_one(tmp_path: Path, call: str, named: bool) -> None:
     need_command("cc")

@@ -48,8 +48,11 @@ def may_set_alarm(pid: int, known: dict[str, bool]) -> bool:
 
 
 def _script_names_it(pid: int, known: dict[str, bool]) -> bool:
-    """Whether the first of its arguments that is a file names one. What stands on the command line is in the sample."""
-    for before, word in pairwise(identity.argv(pid, _MOST_TEXT)[: 1 + _MOST_WORDS]):
+    """Whether its command line names one, or the first of its arguments that is a file."""
+    words = identity.argv(pid, _MOST_TEXT)
+    if any(in_text(word) for word in words[1:]):
+        return True
+    for before, word in pairwise(words[: 1 + _MOST_WORDS]):
         if word.startswith("-") or "\n" in word:
             continue
         if before.startswith("-") and before.endswith("c") and " " in word:
