@@ -8,13 +8,15 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from unhang.procs.linux.sampler import local_files
 from unhang.procs.linux.sampler.alarms import may_set_alarm
 from unhang.procs.linux.sampler.exports import exporter_of
-from unhang.procs.linux.sampler.local_files import find_local, is_local, kind_at
+from unhang.procs.linux.sampler.full import full
+from unhang.procs.linux.sampler.local_files import Mounts, find_local, is_local
 
 MOUNTS = rb"""21 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
 22 21 0:20 / /home rw - nfs4 server:/home rw
@@ -41,7 +43,7 @@ SCRIPT = "import signal; signal.alarm(80); print('READY', flush=True); input()"
     ],
 )
 def test_a_file_is_on_the_nearest_mount_above_it(path: str, kind: bytes) -> None:
-    assert kind_at(MOUNTS, path) == kind
+    assert Mounts(MOUNTS).kind_at(path) == kind
 
 
 @pytest.mark.parametrize("mounts", [b"", b" - \n", b"1 2 3 4 / - \n\xff\xfe"])
@@ -103,3 +105,31 @@ def test_a_library_of_another_machine_is_not_read() -> None:
     assert found()
     with _served_by_another_machine(Path("/")):
         assert not found()
+
+
+def test_an_open_file_of_another_machine_is_not_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opens = "import sys; file = open(sys.argv[1], 'w'); print('READY', flush=True); input()"
+    whole, asked = os.stat, list[str]()
+
+    def stat(path: int | str, **options: Any) -> os.stat_result:
+        asked.append(str(path))
+        return whole(path, **options)
+
+    with subprocess.Popen(
+        [sys.executable, "-c", opens, tmp_path / "file"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as job:
+        try:
+            assert job.stdout is not None
+            assert job.stdout.readline() == b"READY\n"
+            monkeypatch.setattr(os, "stat", stat)
+            with _served_by_another_machine(tmp_path):
+                seen = full(os.getpid()).processes[job.pid]
+            (fd,) = [fd for fd, target in seen.fds.items() if target == str(tmp_path / "file")]
+            assert f"/proc/{job.pid}/fd/{fd}" not in asked
+        finally:
+            job.kill()
+
+
+def test_the_device_of_a_mount_is_known_by_its_number() -> None:
+    assert Mounts(MOUNTS).device(b"23") == (0, 21)
+    assert Mounts(MOUNTS).device(b"99") is None

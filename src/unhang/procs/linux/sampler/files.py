@@ -12,6 +12,7 @@ from unhang.core.diagnosis.samples import FOREVER, Pipe, ProcessSample, Terminal
 from unhang.core.diagnosis.waits import is_terminal, terminal_number
 from unhang.procs.linux.descriptors import targets
 from unhang.procs.linux.procfs import read, short_name, split
+from unhang.procs.linux.sampler.local_files import MountTables
 
 # A process with 100,000 descriptors is looked at as one with this many, plus those it waits for.
 MOST_FDS = 1024
@@ -42,9 +43,10 @@ def pipes_of(processes: dict[int, ProcessSample]) -> dict[str, Pipe]:
     readers: dict[str, list[tuple[int, int]]] = {}
     writers: dict[str, list[tuple[int, int]]] = {}
     kinds: dict[str, bool] = {}
+    tables = MountTables()
     for pid, process in processes.items():
         for fd, target in process.fds.items():
-            if not target.startswith("pipe:") and not _fifo(pid, fd, target, kinds):
+            if not target.startswith("pipe:") and not _fifo(tables, pid, fd, target, kinds):
                 continue
             reads, writes = access(pid, fd)
             if reads:
@@ -78,12 +80,13 @@ def outside_holders(links: set[str], inside: set[int]) -> dict[str, list[tuple[i
     return found
 
 
-def _fifo(pid: int, fd: int, target: str, kinds: dict[str, bool]) -> bool:
+def _fifo(tables: MountTables, pid: int, fd: int, target: str, kinds: dict[str, bool]) -> bool:
     if not target.startswith("/") or target.startswith("/dev/"):
         return False
     if target not in kinds:
         try:
-            kinds[target] = os.stat(f"/proc/{pid}/fd/{fd}").st_mode & 0o170000 == 0o010000
+            mode = os.stat(f"/proc/{pid}/fd/{fd}").st_mode if tables.of(pid).is_local(target) else 0
+            kinds[target] = mode & 0o170000 == 0o010000
         except OSError:
             kinds[target] = False
     return kinds[target]

@@ -19,9 +19,62 @@ _LOCAL = frozenset({
 _MOST_LINKS = 40
 
 
+class Mounts:
+    """The mounts that a process sees, by a file /proc/PID/mountinfo."""
+
+    def __init__(self, table: bytes) -> None:
+        self._kinds: dict[bytes, bytes] = {}
+        self._devices: dict[bytes, tuple[int, int]] = {}
+        for line in table.splitlines():
+            words, _, behind = line.partition(b" - ")
+            fields = words.split()
+            if len(fields) < 5 or not behind.strip():
+                continue
+            self._kinds[_plain(fields[4]).rstrip(b"/")] = behind.split(None, 1)[0]  # the later hides the other
+            major, _, minor = fields[2].partition(b":")
+            if major.isdigit() and minor.isdigit():
+                self._devices[fields[0]] = int(major), int(minor)
+
+    def kind_at(self, path: str) -> bytes:
+        """Return the kind of the file system at an absolute path without links; empty: it is not known."""
+        at = os.fsencode(path).rstrip(b"/")
+        while at not in self._kinds and at:
+            at = at.rpartition(b"/")[0]
+        return self._kinds.get(at, b"")
+
+    def is_local(self, path: str) -> bool:
+        """Return whether an absolute path without links is on a file system of this machine."""
+        return self.kind_at(path) in _LOCAL
+
+    def device(self, mount: bytes) -> tuple[int, int] | None:
+        """Return the numbers of the device behind a mount, as `mnt_id` in a file of fdinfo names it."""
+        return self._devices.get(mount)
+
+
+class MountTables:
+    """The mounts of many processes; most of them see the same."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, Mounts] = {}
+
+    def of(self, pid: int) -> Mounts:
+        """Return the mounts that a process sees."""
+        try:
+            name = os.readlink(f"/proc/{pid}/ns/mnt") + os.readlink(f"/proc/{pid}/root")
+        except OSError:
+            name = str(pid)
+        if name not in self._known:
+            self._known[name] = _mounts_of(pid)
+        return self._known[name]
+
+
+def _mounts_of(pid: int) -> Mounts:
+    return Mounts(read_all(f"/proc/{pid}/mountinfo"))
+
+
 def is_local(pid: int, path: str) -> bool:
     """Return whether an absolute path without links, as a process sees it, is on a file system of this machine."""
-    return kind_at(read_all(f"/proc/{pid}/mountinfo"), path) in _LOCAL
+    return _mounts_of(pid).is_local(path)
 
 
 def find_local(pid: int, word: str) -> str | None:
@@ -30,14 +83,14 @@ def find_local(pid: int, word: str) -> str | None:
         parts = [*reversed((word if word.startswith("/") else f"{working_directory(pid)}/{word}").split("/"))]
     except OSError:
         return None
-    mounts, at, links = read_all(f"/proc/{pid}/mountinfo"), "", 0
+    mounts, at, links = _mounts_of(pid), "", 0
     while parts:
         part = parts.pop()
         if part == "..":
             at = at.rpartition("/")[0]
         if part in ("", ".", ".."):
             continue
-        if kind_at(mounts, f"{at}/{part}") not in _LOCAL:
+        if not mounts.is_local(f"{at}/{part}"):
             return None
         try:
             link = os.readlink(f"/proc/{pid}/root{at}/{part}")
@@ -52,21 +105,6 @@ def find_local(pid: int, word: str) -> str | None:
         at = "" if link.startswith("/") else at
         parts += reversed(link.split("/"))
     return f"/proc/{pid}/root{at}"
-
-
-def kind_at(mounts: bytes, path: str) -> bytes:
-    """Return the kind of the file system at an absolute path, by a file /proc/PID/mountinfo; empty: it is not known."""
-    wanted, longest, kind = os.fsencode(path), -1, b""
-    for line in mounts.splitlines():
-        words, _, behind = line.partition(b" - ")
-        fields = words.split()
-        if len(fields) < 5 or not behind:
-            continue
-        point = _plain(fields[4]).rstrip(b"/")
-        covers = wanted == point or wanted.startswith(point + b"/")
-        if covers and len(point) >= longest:  # of two at one place the later hides the other
-            longest, kind = len(point), behind.split(None, 1)[0]
-    return kind
 
 
 def _plain(text: bytes) -> bytes:

@@ -18,6 +18,7 @@ from unhang.core.diagnosis.samples import Lock, ProcessSample
 from unhang.procs.linux import descriptors
 from unhang.procs.linux.procfs import read, read_all, short_name
 from unhang.procs.linux.sampler.files import MOST_FDS_OUTSIDE, UNSEEN, outside_holders
+from unhang.procs.linux.sampler.local_files import MountTables
 
 _KINDS = {"FLOCK": "flock", "POSIX": "posix", "OFDLCK": "ofd"}
 MOST_STATS = 256
@@ -48,33 +49,38 @@ def locks_of(processes: dict[int, ProcessSample], *, table: bytes | None = None)
                     held[words[5]] = current[0], current[1]
         except (IndexError, ValueError):
             continue
-    found = _blocked(processes, {pid: wait for pid, wait in waits.items() if pid in processes})
+    tables = MountTables()
+    found = _blocked(tables, processes, {pid: wait for pid, wait in waits.items() if pid in processes})
     for pid in several.intersection(found):  # each of them would have to be held for ever
         found[pid] = found[pid]._replace(holders=(*found[pid].owners, *UNSEEN))
-    found |= _open_files(processes, in_the_way) if in_the_way else {}
+    found |= _open_files(tables, processes, in_the_way) if in_the_way else {}
     foreign = {file: (kind, holder) for file, (kind, holder) in held.items() if holder > 0}
     if foreign:
         for pid in processes:
-            if pid not in found and (lock := _open_but_held(processes, pid, foreign)) is not None:
+            if pid not in found and (lock := _open_but_held(tables, processes, pid, foreign)) is not None:
                 found[pid] = lock
     return found
 
 
-def _open_but_held(processes: dict[int, ProcessSample], pid: int, foreign: dict[str, tuple[str, int]]) -> Lock | None:
+def _open_but_held(
+    tables: MountTables, processes: dict[int, ProcessSample], pid: int, foreign: dict[str, tuple[str, int]]
+) -> Lock | None:
     """SQLite, apt and others do not block in the kernel: they ask again and again. The lock shows all the same."""
     for fd, target in list(processes[pid].fds.items())[:MOST_STATS]:
         if not target.startswith("/") or target.startswith("/dev/"):
             continue
-        file = _identity(pid, fd)
+        file = _identity(tables, pid, fd)
         if file in foreign and foreign[file][1] != pid and not _holds(pid, fd, file):
             kind, holder = foreign[file]
             return Lock(kind, target, holder, short_name(holder), False)
     return None
 
 
-def _blocked(processes: dict[int, ProcessSample], waits: dict[int, tuple[str, str, int]]) -> dict[int, Lock]:
+def _blocked(
+    tables: MountTables, processes: dict[int, ProcessSample], waits: dict[int, tuple[str, str, int]]
+) -> dict[int, Lock]:
     """The locks that processes sleep for, by pid. However many want one, its holders are looked for once."""
-    paths = {pid: _path(processes, pid, file) for pid, (_, file, _) in waits.items()}
+    paths = {pid: _path(tables, processes, pid, file) for pid, (_, file, _) in waits.items()}
     shared = {(paths[pid], file) for pid, (kind, file, _) in waits.items() if kind != "posix" and paths[pid]}
     outside = outside_holders({path for path, _ in shared}, set(processes))
     holders: dict[str, tuple[int, ...]] = {}
@@ -88,13 +94,15 @@ def _blocked(processes: dict[int, ProcessSample], waits: dict[int, tuple[str, st
     }
 
 
-def _open_files(processes: dict[int, ProcessSample], in_the_way: dict[str, set[tuple[int, _Range]]]) -> dict[int, Lock]:
+def _open_files(
+    tables: MountTables, processes: dict[int, ProcessSample], in_the_way: dict[str, set[tuple[int, _Range]]]
+) -> dict[int, Lock]:
     """The processes that sleep for a lock of an open file description. Which of the locks on that file is in the way of
     which is not shown: each waits for the holders of all of them, and none is known where one holder is not found."""
     waiting = {}
     for pid, process in processes.items():
         for fd in (each.reads[0] for each in process.threads if each.syscall == "fcntl" and each.reads):
-            if (file := _identity(pid, fd)) in in_the_way:
+            if (file := _identity(tables, pid, fd)) in in_the_way:
                 waiting[pid] = file, process.fds.get(fd, "")
     found: dict[tuple[str, str], tuple[int, ...]] = {}
     for file, path in set(waiting.values()):
@@ -111,10 +119,10 @@ def _recorded(pid: int) -> tuple[int, ...]:
     return (pid,) if pid > 0 else ()
 
 
-def _path(processes: dict[int, ProcessSample], pid: int, file: str) -> str:
+def _path(tables: MountTables, processes: dict[int, ProcessSample], pid: int, file: str) -> str:
     """The path of a locked file, from the descriptor of the process that wants it."""
     for fd in list(processes[pid].fds)[:MOST_STATS]:
-        if processes[pid].fds[fd].startswith("/") and _identity(pid, fd) == file:
+        if processes[pid].fds[fd].startswith("/") and _identity(tables, pid, fd) == file:
             return descriptors.target(pid, fd)
     return ""
 
@@ -163,9 +171,20 @@ def _holds(pid: int, fd: int, file: str, where: _Range | None = None) -> bool:
     return any(file in words and (where is None or tuple(words[-2:]) == where) for words in held)
 
 
-def _identity(pid: int, fd: int) -> str:
-    """device:inode as /proc/locks writes it: major and minor in hexadecimal, the inode in decimal."""
+def _identity(tables: MountTables, pid: int, fd: int) -> str:
+    """device:inode as /proc/locks writes it: major and minor in hexadecimal, the inode in decimal.
+
+    The kernel has both at hand; only an older one than 5.14 has to ask the file system.
+    """
+    said = dict(
+        line.split(None, 1) for line in read(f"/proc/{pid}/fdinfo/{fd}", 4096).splitlines()[:5] if b"\t" in line
+    )
+    device, inode = tables.of(pid).device(said.get(b"mnt_id:", b"").strip()), said.get(b"ino:", b"").strip()
+    if inode:
+        return "" if device is None else f"{device[0]:02x}:{device[1]:02x}:{int(inode)}"
     try:
+        if not tables.of(pid).is_local(descriptors.target(pid, fd)):
+            return ""
         seen = os.stat(f"/proc/{pid}/fd/{fd}")
     except OSError:
         return ""

@@ -14,6 +14,7 @@ import time
 from unhang.core.diagnosis.samples import FOREVER, Thread
 from unhang.procs.linux import descriptors
 from unhang.procs.linux.procfs import read, read_all, split
+from unhang.procs.linux.sampler.local_files import is_local
 from unhang.procs.linux.sampler.syscalls import READABLE, TABLES, WRITABLE, Call, decode
 
 # A thread costs 25 us. What lies beyond is counted, and named in the notes of the sample.
@@ -210,6 +211,8 @@ def _renumbered(pid: int, fd: int, link: str, entry: bytes, head: bytes) -> bool
     if link.startswith("anon_inode:") and inode == _after(head, b"ino:", 10):
         return False  # they share one inode, and the set itself is one of them
     try:
+        if link.startswith("/") and not is_local(pid, link):
+            return False
         return os.stat(f"/proc/{pid}/fd/{fd}").st_ino != inode
     except OSError:
         return False
