@@ -205,7 +205,9 @@ def test_a_signal_to_run_ends_the_job_though_a_debugger_holds_its_keeper_and_its
     front = jobs.popen("run", *STILL, "--", *actor("setsid_child", roll.path))
     roll.wait_for("leader")
     keeper, guard = jobs.keeper(), jobs.guard()
+    assert front.stderr is not None
     with traced(guard.pid, keeper.pid):
+        assert front.stderr.readline().startswith(b"unhang: "), "it says that no limit holds now"
         front.send_signal(signal.SIGTERM)
         assert jobs.finish(front, BOUND).code > 0
         assert roll.wait_empty()

@@ -90,6 +90,7 @@ class JobConnection:
         self.ended = False  # the end is recorded
         self.closed = False  # there is nothing more to hear: as a rule, nothing of the job is left
         self.gave_up = False  # the keeper did not answer, and the job was ended without it
+        self.held = False  # a debugger holds the guard, and the keeper does nothing either: no limit ends the job
         self.failure = ""  # why nothing could be started at all
         self.seq = 0
         self.cancelled = False  # the end has been asked for
@@ -182,21 +183,28 @@ class JobConnection:
         if self.guard is not None and now >= self._guard_seen + _GUARD_CHECK:
             self._guard_seen = now
             _wake(self.guard)
-            self._leave_traced_guard(self.guard)
+            self._look_at_guard(self.guard)
 
-    def _leave_traced_guard(self, guard: int) -> None:
-        """Give the guard up if the end is recorded and a debugger has held it since the last look: it holds our line.
+    def _look_at_guard(self, guard: int) -> None:
+        """Find out whether a debugger has held the guard since the last look, and no keeper is at work either.
 
-        It is not given up while the keeper is at work, which may have more to end.
+        Then no limit ends the job (`held`); and if its end is recorded, the guard only holds our line: it is given up.
         """
-        held, self._guard_was_held = self._guard_was_held, self.ended and _is_traced(guard)
-        if not held or not self._guard_was_held:
+        before, self._guard_was_held = self._guard_was_held, _state(guard) == "t"
+        self.held = False
+        if not before or not self._guard_was_held:
             return
         from unhang.jobs import reconcile
         from unhang.store import records
 
-        if not reconcile.keeper_lives(records.job(self.place) or {}):
+        job = records.job(self.place) or {}
+        keeper = reconcile.process_named(reconcile.keeper_of(job), "pid", "start")
+        if keeper is not None and reconcile.keeper_lives(job) and _state(keeper.pid) not in "tT":
+            return
+        if self.ended:
             self.closed = self.gave_up = True
+        else:
+            self.held = True
 
     # --- the driver that blocks -----------------------------------------------------------------------------
 
@@ -413,10 +421,10 @@ def make_durable(place: JobDir) -> None:
         files.sync_path(path)
 
 
-def _is_traced(pid: int) -> bool:
-    """Return whether a debugger holds this process: no signal but SIGKILL has an effect on it."""
+def _state(pid: int) -> str:
+    """Return the state of a process as /proc shows it, "t": a debugger holds it; "X" for one that is gone."""
     found = identity.find(pid)
-    return found is not None and found.state == "t"
+    return "X" if found is None else found.state
 
 
 def _wake(child: int) -> None:

@@ -109,6 +109,7 @@ class JobMonitor:
         self._stays_until = 0.0  # the shell has continued our group meanwhile: until when that counts
         self._stop_as = signal.SIGTSTP
         self._told_late = False
+        self._told_held = False
         self._was_away = False  # another program had the terminal
 
     def wait_for_end(self) -> ev.Event | None:
@@ -134,6 +135,9 @@ class JobMonitor:
             self._connection.insist()
             if self._connection.closed:
                 return
+            if self._connection.held and not self._told_held:
+                self._told_held = True
+                self._reporter.line("a debugger holds its keeper and its guard: no limit ends it before they go on")
             if self._signals.fd in ready:
                 for number in self._signals.take():
                     self._signalled(number)
