@@ -55,17 +55,20 @@ class MountTables:
     """The mounts of many processes; most of them see the same."""
 
     def __init__(self) -> None:
-        self._known: dict[str, Mounts] = {}
+        self._seen_by: dict[int, Mounts] = {}
+        self._known: dict[str, Mounts] = {}  # by what those who see it have in common
 
     def of(self, pid: int) -> Mounts:
         """Return the mounts that a process sees."""
-        try:
-            name = os.readlink(f"/proc/{pid}/ns/mnt") + os.readlink(f"/proc/{pid}/root")
-        except OSError:
-            name = str(pid)
-        if name not in self._known:
-            self._known[name] = _mounts_of(pid)
-        return self._known[name]
+        if pid not in self._seen_by:
+            try:
+                name = os.readlink(f"/proc/{pid}/ns/mnt") + os.readlink(f"/proc/{pid}/root")
+            except OSError:
+                name = str(pid)
+            if name not in self._known:
+                self._known[name] = _mounts_of(pid)
+            self._seen_by[pid] = self._known[name]
+        return self._seen_by[pid]
 
 
 def _mounts_of(pid: int) -> Mounts:
