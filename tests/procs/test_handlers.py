@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unhang.procs.linux.sampler import handlers
-from unhang.procs.linux.sampler.exports import exporter_of
+from unhang.procs.linux.sampler.blocks import Blocks
+from unhang.procs.linux.sampler.exports import UNREADABLE, Exports, exporter_of
 from unhang.procs.linux.sampler.handlers import (
     handled_by_php,
     holds_trap,
@@ -24,7 +24,7 @@ from unhang.procs.linux.sampler.handlers import (
     php_handlers,
     ruby_traps,
 )
-from unhang.procs.linux.sampler.maps import read_maps
+from unhang.procs.linux.sampler.maps import mappings, path_of, read_maps
 
 HEAD = struct.pack("<iiii??6x", 0, 0, 0, 1, True, False)
 
@@ -69,6 +69,19 @@ def test_a_file_that_is_no_program_exports_nothing() -> None:
     assert exporter_of(os.getpid(), read_maps(os.getpid()), lambda name: name == "no such file", STDOUT) is None
     line = f"1000-2000 r--p 00000000 00:00 1 {__file__}\n".encode()
     assert exporter_of(os.getpid(), line, lambda _: True, STDOUT) is None
+
+
+def test_a_library_that_is_cut_off_while_we_look_does_no_harm(tmp_path: Path) -> None:
+    library = next(path_of(each) for each in mappings(read_maps(os.getpid())) if "/libc.so" in path_of(each))
+    copy = tmp_path / "libc.so.6"
+    copy.write_bytes(Path(library).read_bytes())
+    found = Exports(str(copy), 0)
+    try:
+        os.truncate(copy, 100)
+        with pytest.raises(UNREADABLE):
+            found.address(STDOUT)
+    finally:
+        found.close()
 
 
 @given(st.binary(max_size=400))
@@ -171,7 +184,7 @@ def test_a_look_through_much_memory_of_a_process_takes_little_of_its_own() -> No
         begin = ctypes.addressof(ctypes.c_char.from_buffer(large))
         tracemalloc.start()
         try:
-            memory = handlers._Memory(file.fileno())
+            memory = Blocks(file.fileno())
             assert not any(memory.word(begin + at) for at in range(0, size, 4096))
             _, most = tracemalloc.get_traced_memory()
         finally:

@@ -6,23 +6,27 @@ uses, without a debugger, and without stopping anything. Files of 64 bits, littl
 
 from __future__ import annotations
 
-import mmap
 import os
 import struct
 from collections.abc import Callable
 
+from unhang.procs.linux.sampler.blocks import Blocks
 from unhang.procs.linux.sampler.local_files import is_local
 from unhang.procs.linux.sampler.maps import mappings, path_of, span_of
 
 _PT_LOAD, _PT_DYNAMIC = 1, 2
 _STRINGS, _SYMBOLS, _STRINGS_SIZE, _HASH = 5, 6, 10, 0x6FFFFEF5
-_SYMBOL = struct.Struct("<IBBHQQ")
+_HEADER, _SYMBOL = struct.Struct("<IIQQQQ"), struct.Struct("<IBBHQQ")
 # A chain of the hash table is a few names long.
 _MOST_CHAIN = 1024
+# What the loader rounds addresses to.
+_PAGE = os.sysconf("SC_PAGESIZE")
 # The table for the loader has some thirty rows of 16 bytes.
 _MOST_DYNAMIC = 1 << 16
 # Names that are compared are shorter.
 _MOST_TEXT = 256
+# All names of a program.
+_MOST_NAMES = 16 << 20
 # What a file that is no ELF file, or a broken one, makes of the parsing.
 UNREADABLE = (OSError, ValueError, struct.error, IndexError, ArithmeticError)
 
@@ -32,27 +36,22 @@ class Exports:
 
     def __init__(self, path: str, first: int) -> None:
         """`first` is the lowest address that the file is mapped to. One of UNREADABLE: it cannot be read."""
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a job can put a pipe in its place by now
+        # a job can put a pipe in its place by now
+        self._fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        self._data, self._names = Blocks(self._fd), b""
         try:
-            self._data = mmap.mmap(fd, 0, prot=mmap.PROT_READ)
-        finally:
-            os.close(fd)
-        try:
-            if self._data[:6] != b"\x7fELF\x02\x01":
+            head = self._data.read(0, 64)
+            if head[:6] != b"\x7fELF\x02\x01":
                 raise ValueError("not an ELF file of 64 bits")
-            offset, size, count = (
-                struct.unpack_from("<Q", self._data, 32)[0],
-                *struct.unpack_from("<HH", self._data, 54),
-            )
-            headers = [struct.unpack_from("<IIQQQQ", self._data, offset + n * size) for n in range(count)]
+            offset, size, count = struct.unpack_from("<Q", head, 32)[0], *struct.unpack_from("<HH", head, 54)
+            headers = [_HEADER.unpack(self._data.read(offset + n * size, _HEADER.size)) for n in range(count)]
             self._loads: list[tuple[int, int, int]] = [
                 (each[3], each[2], each[5]) for each in headers if each[0] == _PT_LOAD
             ]
-            self._bias = first - (min(each[0] for each in self._loads) & -mmap.PAGESIZE)
+            self._bias = first - (min(each[0] for each in self._loads) & -_PAGE)
             at, length = next((each[2], each[5]) for each in headers if each[0] == _PT_DYNAMIC)
-            self._dynamic = dict(
-                struct.iter_unpack("<QQ", self._data[at : at + min(length - length % 16, _MOST_DYNAMIC)])
-            )
+            rows = self._data.read(at, min(length - length % 16, _MOST_DYNAMIC))
+            self._dynamic = dict(struct.iter_unpack("<QQ", rows))
         except StopIteration:
             self.close()
             raise ValueError("nothing is exported") from None
@@ -62,7 +61,7 @@ class Exports:
 
     def close(self) -> None:
         """Close the file."""
-        self._data.close()
+        os.close(self._fd)
 
     def address(self, name: bytes) -> int | None:
         """Return the address of a variable in the process; None: it is not exported."""
@@ -70,17 +69,17 @@ class Exports:
         table = self._offset(self._dynamic.get(_HASH, -1))
         if strings is None or symbols is None or table is None:
             return None
-        buckets, first, blooms, _ = struct.unpack_from("<4I", self._data, table)
+        buckets, first, blooms, _ = struct.unpack("<4I", self._data.read(table, 16))
         wanted = 5381
         for byte in name:
             wanted = (wanted * 33 + byte) & 0xFFFFFFFF
         chains = table + 16 + blooms * 8 + buckets * 4
-        number = struct.unpack_from("<I", self._data, chains - buckets * 4 + wanted % buckets * 4)[0]
+        number = self._number(chains - buckets * 4 + wanted % buckets * 4)
         for _ in range(_MOST_CHAIN if number >= first else 0):
-            hashed = struct.unpack_from("<I", self._data, chains + (number - first) * 4)[0]
+            hashed = self._number(chains + (number - first) * 4)
             if hashed | 1 == wanted | 1:
-                at, *_, value, _ = _SYMBOL.unpack_from(self._data, symbols + number * _SYMBOL.size)
-                if self._data[strings + at : strings + at + len(name) + 1] == name + b"\0":
+                at, *_, value, _ = _SYMBOL.unpack(self._data.read(symbols + number * _SYMBOL.size, _SYMBOL.size))
+                if self._data.upto(strings + at, len(name) + 1) == name + b"\0":
                     return int(value) + self._bias
             if hashed & 1:
                 break
@@ -90,12 +89,19 @@ class Exports:
     def names(self, name: bytes) -> bool:
         """Return whether a name is among those that the file exports or imports."""
         at = self._offset(self._dynamic[_STRINGS])
-        return at is not None and self._data.find(b"\0" + name + b"\0", at, at + self._dynamic[_STRINGS_SIZE]) >= 0
+        if at is None:
+            return False
+        if not self._names:
+            self._names = self._data.some(at, min(self._dynamic[_STRINGS_SIZE], _MOST_NAMES))
+        return b"\0" + name + b"\0" in self._names
 
     def text(self, address: int) -> bytes:
         """Return the text that stands at an address of the process, from the file; empty where it does not."""
         at = self._offset(address - self._bias)
-        return b"" if at is None else self._data[at : at + _MOST_TEXT].partition(b"\0")[0]
+        return b"" if at is None else self._data.upto(at, _MOST_TEXT).partition(b"\0")[0]
+
+    def _number(self, at: int) -> int:
+        return int.from_bytes(self._data.read(at, 4), "little")
 
     def _offset(self, virtual: int) -> int | None:
         """Where in the file the byte stands that is loaded to an address."""

@@ -5,9 +5,9 @@ All of them keep what the program asked for in variables that they export, and t
 
 from __future__ import annotations
 
-import os
 import struct
 
+from unhang.procs.linux.sampler.blocks import Blocks
 from unhang.procs.linux.sampler.exports import UNREADABLE, Exports, exporter_of
 from unhang.procs.linux.sampler.maps import read_maps
 from unhang.procs.linux.sampler.runtimes import is_ruby
@@ -33,9 +33,7 @@ _CLASSES = {
 # A server of many libraries has ten thousand classes.
 MOST_CLASSES = 20_000
 _MOST_LOADERS = 2_048
-_BLOCK = 16_384
 # So many blocks are kept: every keeper may look at a JVM of a hundred megabytes of classes.
-_MOST_BLOCKS = 256
 _MOST_ROWS = 4_096
 
 # In the state of Ruby's machine stands a list of what `trap` was given. Where in it is another place in each version,
@@ -58,7 +56,7 @@ def handled_by_php(pid: int) -> int | None:
     try:
         with _open(pid) as memory:
             at = _known(found, _PHP_STATE)
-            return php_handlers(_Memory(memory.fileno()).read(at, _PHP_HEAD.size + _SIGNALS * _PHP_ENTRY.size))
+            return php_handlers(Blocks(memory.fileno()).read(at, _PHP_HEAD.size + _SIGNALS * _PHP_ENTRY.size))
     except (*UNREADABLE, KeyError):
         return None
     finally:
@@ -83,7 +81,7 @@ def java_handles_signals(pid: int) -> bool:
         return True
     try:
         with _open(pid) as memory:
-            return _loaded(_Memory(memory.fileno()), found)
+            return _loaded(Blocks(memory.fileno()), found)
     except (*UNREADABLE, KeyError):
         return True  # it has ended, or changed meanwhile
     finally:
@@ -97,7 +95,7 @@ def ruby_traps(pid: int) -> bool | None:
         return None
     try:
         with _open(pid) as file:
-            machine = _Memory(file.fileno()).word(_known(found, _RUBY_MACHINE))
+            machine = Blocks(file.fileno()).word(_known(found, _RUBY_MACHINE))
         return holds_trap(pid, machine, _RUBY_STATE)
     except (*UNREADABLE, KeyError):
         return None
@@ -112,7 +110,7 @@ def holds_trap(pid: int, state: int, size: int) -> bool:
     beside the exceptions that are kept ready, which stand in one row.
     """
     with _open(pid) as file:
-        memory = _Memory(file.fileno())
+        memory = Blocks(file.fileno())
         data = memory.some(state, size)
         words = struct.unpack(f"<{len(data) // 8}Q", data[: len(data) // 8 * 8])
         kinds = [_kind(memory, word) for word in words]
@@ -121,7 +119,7 @@ def holds_trap(pid: int, state: int, size: int) -> bool:
     return _PROCEDURE in kinds or near.count(_TEXT) > _RUBY_NAMES or rows > 1
 
 
-def _kind(memory: _Memory, address: int) -> int:
+def _kind(memory: Blocks, address: int) -> int:
     """The kind of the object of Ruby's at an address; 0: another kind, or there is none."""
     if address % 8 or not _LOWEST <= address < _HIGHEST:
         return 0
@@ -137,7 +135,7 @@ def _kind(memory: _Memory, address: int) -> int:
         return 0  # it is no address, or nothing is there
 
 
-def _loaded(memory: _Memory, jvm: Exports) -> bool:
+def _loaded(memory: Blocks, jvm: Exports) -> bool:
     fields = _fields(memory, jvm)
     if not fields.keys() >= _CLASSES:
         return True
@@ -164,7 +162,7 @@ def _loaded(memory: _Memory, jvm: Exports) -> bool:
     return True
 
 
-def _fields(memory: _Memory, jvm: Exports) -> dict[tuple[bytes, bytes], int]:
+def _fields(memory: Blocks, jvm: Exports) -> dict[tuple[bytes, bytes], int]:
     """The offsets of the fields of _CLASSES, and the address of the one that is static."""
     columns = [
         memory.word(_known(jvm, f"gHotSpotVMStructEntry{name}".encode()))
@@ -193,38 +191,6 @@ def _known(jvm: Exports, name: bytes) -> int:
     if at is None:
         raise KeyError(name)
     return at
-
-
-class _Memory:
-    """The memory of a process, through an open descriptor. OSError: it is not there."""
-
-    def __init__(self, fd: int) -> None:
-        self._fd = fd
-        self._blocks: dict[int, bytes] = {}  # what is small and lies near each other is read at once
-
-    def some(self, address: int, size: int) -> bytes:
-        """Read so many bytes, or as many as there are."""
-        return os.pread(self._fd, size, address)
-
-    def read(self, address: int, size: int) -> bytes:
-        number, offset = divmod(address, _BLOCK)
-        if (block := self._blocks.get(number)) is None:
-            try:
-                block = self.some(number * _BLOCK, _BLOCK)
-            except OSError:  # what is mapped begins within the block
-                block = b""
-            if len(self._blocks) >= _MOST_BLOCKS:
-                self._blocks.clear()
-            self._blocks[number] = block
-        found = block[offset : offset + size]
-        if len(found) < size:  # it lies in two blocks, or beside one
-            found = self.some(address, size)
-        if len(found) < size:
-            raise ValueError("it ends before")
-        return found
-
-    def word(self, address: int) -> int:
-        return int.from_bytes(self.read(address, 8), "little")
 
 
 def _open(pid: int) -> BinaryIO:

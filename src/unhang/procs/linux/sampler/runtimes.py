@@ -6,7 +6,6 @@ some tenths of a millisecond, and most trees need none of them.
 
 from __future__ import annotations
 
-import mmap
 import os
 import signal
 import struct
@@ -32,6 +31,7 @@ from unhang.procs.linux.sampler.maps import mappings, path_of, read_maps, span_o
 # Where a runtime that is linked into a program has its text: at the end of the code or in the constants, within the
 # first megabytes.
 MOST_PROGRAM = 32 << 20
+_PART = 1 << 20
 _PT_LOAD, _PT_NOTE = 1, 4
 _WRITABLE = 2
 # Go's linker puts this at the beginning of the data, within the first 64 KiB.
@@ -204,9 +204,13 @@ def _holds(pid: int, name: bytes) -> bool:
         if not is_local(pid, executable(pid)):
             return False
         with open(f"/proc/{pid}/exe", "rb", buffering=0) as program:
-            size = min(os.fstat(program.fileno()).st_size, MOST_PROGRAM)
-            with mmap.mmap(program.fileno(), size, prot=mmap.PROT_READ) as data:
-                return data.find(name) >= 0
+            # Read and not mapped: what is cut off meanwhile would kill us.
+            before, at = b"", 0
+            while at < MOST_PROGRAM and (part := os.pread(program.fileno(), _PART, at)):
+                if name in before + part:
+                    return True
+                before, at = part[-len(name) :], at + len(part)
+            return False
     except (OSError, ValueError):
         return False
 
