@@ -16,13 +16,19 @@ if TYPE_CHECKING:
 # What serving needs, in parts that are loaded in a few milliseconds each: what the client asks meanwhile is answered
 # between them. The last one brings along whatever is not named here.
 PARTS = (
+    "unhang.faces.mcp.listed_tools",  # which is asked for next
+    "collections",
+    "enum",
+    "re",
     "typing",
+    "ast",
+    "dis",
     "inspect",
     "socket",
     "ssl",
     "logging",
+    "subprocess",
     "concurrent.futures",
-    "asyncio.base_events",
     "asyncio",
     "sqlite3",
     "unhang.jobs.handle",
