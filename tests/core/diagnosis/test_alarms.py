@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.diagnosis.build import look, process, thread
 from tests.zoo.recording import MOST_COMMAND, everything, read
 from unhang.core.diagnosis.alarms import in_text, may_have_alarm
 from unhang.core.diagnosis.rules import diagnose
@@ -60,9 +61,9 @@ def test_no_job_is_called_hung_whose_process_may_have_an_alarm(path: Path) -> No
     seen = read(path)
     terminal = seen.after.terminal
     editing = terminal is not None and not terminal.canonical
-    for pid, process in seen.after.processes.items():
-        edits = editing and (process.catches_other or process.catches_all)
-        if process.state in ("Z", "X") or process.hidden or edits:
+    for pid, one in seen.after.processes.items():
+        edits = editing and (one.catches_other or one.catches_all)
+        if one.state in ("Z", "X") or one.hidden or edits:
             continue  # an editor has alarms for its own housekeeping, and of what is hidden nothing is known
         verdict = diagnose(_with(seen.before, pid), _with(seen.after, pid))
         assert verdict.state != "hung", (pid, verdict)
@@ -85,3 +86,13 @@ def test_the_jobs_first_process_is_what_the_job_was_started_as() -> None:
     assert may_have_alarm(_sample(cat="cat", other="cat")._replace(command=command)) == {10}
     assert may_have_alarm(_sample(cat="cat")._replace(command=command, leader=None)) == frozenset()
     assert len(command) < MOST_COMMAND
+
+
+def test_the_alarm_is_named_where_nothing_else_may_end_the_wait() -> None:
+    shell = process(2, thread(2, "wait4"), comm="sh", cmd="perl -e 'alarm 300; exec @ARGV' sh")
+    below = process(3, thread(3, "wait4"), ppid=2), process(4, thread(4, "pause"), ppid=3)
+    found = diagnose(look(0, shell, *below), look(3, shell, *below))
+    assert (found.state, found.cause) == ("unsure", "timer")
+    assert "alarm" in found.reason
+    asleep = process(2, thread(2, "nanosleep", timeout=100.0, remaining=50.0), cmd="alarm 300")
+    assert "alarm" not in diagnose(look(0, asleep), look(3, asleep)).reason

@@ -246,6 +246,9 @@ def _hopeful(view: SampleView, activity: Activity, blocked: list[Blocked]) -> Fi
             return Finding(ALIVE, causes.PROGRESS, text, process.pid, wait)
         return Finding(UNSURE, causes.BUSY, f"{text}: a loop, or a long computation", process.pid, wait)
     state, cause = BY_KIND.get(wait.kind, (UNSURE, causes.UNKNOWN))
+    if process.sets_alarm and not wait.open_ended:
+        text += ", and may have set an alarm that ends it"
+        cause = causes.TIMER if cause is causes.UNKNOWN else cause
     lock = process.lock if cause is causes.LOCK else None
     if cause is causes.NETWORK:
         ends = best.wait.ends
