@@ -83,12 +83,18 @@ class AttendedJob:
         """Wait until it runs, or the record says why not. UnhangError: nothing could be started at all."""
         self._sync_beside(sync_parents)
         try:
+            if not self._connection.told:
+                await self._connection.wait_until_written_async()
+            early = self._connection.written
+            if early:
+                self._sync_beside(sync_record)
             await self._connection.wait_until_started_async(self._in_thread)
         except BaseException:
             self.finish()
             raise
         self._over = self._connection.ended
-        self._sync_beside(sync_record)
+        if not early:
+            self._sync_beside(sync_record)
 
     def _sync_beside(self, sync: Callable[[JobDir], None]) -> None:
         """Its keeper leaves that to a caller that waits for the end, who has the time for it while the job runs."""

@@ -1,8 +1,9 @@
 """The connection between the process that started a job and the job's keeper.
 
-The keeper writes `{"seq": n}` when there are new events to read and `{"ended": true}` when the end is recorded. It
-closes the connection when nothing of the job is left. The caller writes the requests of the control socket. When the
-caller's end of a foreground job closes, for whatever reason, the keeper ends the job.
+The keeper writes `{"written": true}` when the record of a job is there that its caller brings to the disk itself,
+`{"seq": n}` when there are new events to read and `{"ended": true}` when the end is recorded. It closes the connection
+when nothing of the job is left. The caller writes the requests of the control socket. When the caller's end of a
+foreground job closes, for whatever reason, the keeper ends the job.
 
 A keeper may be stopped, starved or held up by a disk, so every wait for it has a bound: `patience` says how long to
 wait, and `insist` acts when that time is over (it ends the job without its keeper: reconcile.end_without_keeper).
@@ -87,6 +88,7 @@ class JobConnection:
         self.place = place
         self.guard = guard
         self._server = server
+        self.written = False  # the record of a job that is not `told` is there
         self.ended = False  # the end is recorded
         self.closed = False  # there is nothing more to hear: as a rule, nothing of the job is left
         self.gave_up = False  # the keeper did not answer, and the job was ended without it
@@ -266,6 +268,11 @@ class JobConnection:
                 alarm.cancel()
         return self.hear(0.0)
 
+    async def wait_until_written_async(self) -> None:
+        """Wait until the keeper says for the first time how far it is; see `written`. Bounded, as its start is."""
+        if not self.written and not self.started and not self.ended:
+            await self.hear_async(_START_CHECK)
+
     async def wait_until_started_async(self, in_thread: InThread) -> None:
         """Do what `wait_until_started` does, without blocking the event loop."""
         while not self.started and not self.ended:
@@ -306,6 +313,7 @@ class JobConnection:
             if "ok" in message:
                 self._asked_at = None
             self.seq = max(self.seq, int(message.get("seq", 0)))
+            self.written = self.written or bool(message.get("written"))
             self.ended = self.ended or bool(message.get("ended"))
             self.failure = self.failure or str(message.get("failed", ""))
             self.shown |= {name: message[name] for name in ("fresh", "screen", "restore", "lines") if name in message}

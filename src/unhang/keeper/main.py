@@ -119,6 +119,8 @@ def keep(launch: Launch, ready: Ready) -> None:
         return
     server = control_socket.listen(place.path, os.path.basename(place.control))
     requests = RequestServer(server, launch.owner, attached=spec.foreground)
+    if not launch.told:
+        requests.tell_written()
     markers.set_tag(tag)
     launch = launch.replace(env=trace.environment(place_in_trace, launch.env))
     see_through(Attempts(launch, ready, journal, requests), launch, ready, journal, requests)

@@ -210,6 +210,11 @@ class RequestServer:
         """Return, after the end of the job, whether its owner has gone away or wants no more of it."""
         return self._owner is None or self._owner.sock.fileno() in ready
 
+    def tell_written(self) -> None:
+        """Tell an owner that brings the record of the job to the disk itself that it is written."""
+        if self._owner is not None:
+            self._owner.say({"written": True})
+
     def finish(self, path: str, shown: dict[str, Any] | None = None) -> None:
         """Tell the owner that the job has ended, and how its terminal looks; take no further client."""
         if self._owner is not None:
