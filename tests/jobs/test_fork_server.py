@@ -22,6 +22,9 @@ from unhang.procs import tree
 _SERVER = "from unhang.keeper.prefork import fork_server; fork_server.{name} = {value}; fork_server.main({line})"
 # It makes none by itself within the time of a test.
 _PATIENT = {"name": "_LATER", "value": 3600.0}
+# Both, for a spare that is asked for together with a job: how soon it is made, and how soon the next job is a row.
+_BY_ITSELF = {"name": "_SOON, fork_server._AFTER_THE_OTHER", "value": "3600.0, 0.0"}
+_IN_A_ROW = {"name": "_SOON, fork_server._AFTER_THE_OTHER", "value": "3600.0, 1e9"}
 # A machine with so many processes that a look at all of them takes as good as for ever.
 _LOADS_FOR_EVER = {"name": "_TIMES", "value": 10**9}
 
@@ -134,9 +137,24 @@ def _is_offered(launcher: ServedLauncher) -> bool:
     return launcher._offered is not None
 
 
-def test_after_a_job_that_is_told_of_at_once_a_spare_is_made_at_once(patient: Patient) -> None:
+def test_after_a_job_that_is_told_of_at_once_a_spare_is_made_soon(patient: Patient) -> None:
     patient.run(told=True)
     wait_until(lambda: len(patient.spares()) == 1, "a spare")
+
+
+def test_a_spare_that_is_asked_for_with_a_job_leaves_the_processors_to_that_for_a_moment(jobs: Jobs) -> None:
+    resting = Patient(jobs, _BY_ITSELF)
+    resting.run(told=True)
+    wait_until(lambda: not resting.spares(), "the guard of the job is gone, and no spare was made")
+    resting.close()
+
+
+def test_a_client_that_gives_one_job_after_the_other_has_its_spares_at_once(jobs: Jobs) -> None:
+    busy = Patient(jobs, _IN_A_ROW)
+    for _ in range(2):
+        busy.run(told=True)
+        wait_until(lambda: len(busy.spares()) == 1, "a spare")
+    busy.close()
 
 
 def test_a_job_does_not_wait_for_what_is_loaded_for_all_keepers(jobs: Jobs) -> None:
