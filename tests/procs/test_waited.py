@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from tests.support.diagnosis.actors import until_blocked
 from tests.support.programs import need_command
-from tests.zoo.sixth import HIDES, KEEPS
+from tests.zoo.sixth import GIVES_ITS_PIPE, HIDES, KEEPS
 from unhang.core.diagnosis.runtimes import ERLANG, JVM, MONO, NODE
 from unhang.core.diagnosis.samples import FOREVER, FullSample, ProcessSample
 from unhang.procs.linux.descriptors import targets
@@ -134,6 +134,32 @@ def test_an_eventfd_may_be_shared_with_a_stranger_that_hides_at_the_other_end_of
             strangers = full(job.pid, include_root=True).processes[job.pid].strangers
             expected = {0} if hidden and kept else set() if hidden else {stranger.pid}
             assert {pid for found in strangers.values() for pid, _ in found} == expected
+        finally:
+            job.kill()
+            stranger.kill()
+
+
+@pytest.mark.parametrize("hidden", [True, False])
+def test_a_pipe_of_ones_own_may_have_been_given_to_a_stranger_that_hides(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hidden: bool
+) -> None:
+    path = str(tmp_path / "give.sock")
+    with (
+        subprocess.Popen([sys.executable, "-c", HIDES, "pipe", path]) as stranger,
+        subprocess.Popen([sys.executable, "-u", "-c", GIVES_ITS_PIPE, path], stdout=subprocess.PIPE) as job,
+    ):
+        monkeypatch.setattr(
+            "unhang.procs.linux.sampler.waited.targets",
+            lambda pid, most: None if hidden and pid == stranger.pid else targets(pid, most),
+        )
+        try:
+            assert job.stdout is not None
+            assert job.stdout.readline() == b"READY\n"
+            until_blocked(job.pid, "read")
+            seen = full(job.pid, include_root=True)
+            [fd] = seen.processes[job.pid].threads[0].reads
+            outside = seen.pipes[seen.processes[job.pid].fds[fd]].outside
+            assert [pid for pid, _ in outside] == [0 if hidden else stranger.pid]
         finally:
             job.kill()
             stranger.kill()

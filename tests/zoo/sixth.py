@@ -78,8 +78,20 @@ kind, path = sys.argv[1:3]
 os.chdir(os.path.dirname(path)); s = socket.socket(socket.AF_UNIX); s.bind(os.path.basename(path)); s.listen()
 fd = os.eventfd(0) if kind == "eventfd" else os.memfd_create("shared")
 if kind == "memory": os.ftruncate(fd, 4096)
-c, _ = s.accept(); socket.send_fds(c, [b"x"], [fd]); time.sleep(80)
-os.write(fd, (1).to_bytes(8, "little")) if kind == "eventfd" else None
+c, _ = s.accept()
+if kind == "pipe": c.sendall(b"x"); fd = socket.recv_fds(c, 1, 1)[1][0]; c.sendall(b"x")
+else: socket.send_fds(c, [b"x"], [fd])
+time.sleep(80)
+os.write(fd, (1).to_bytes(8, "little")) if kind != "memory" else None
+"""
+GIVES_ITS_PIPE = """
+import os, socket, sys, time
+os.chdir(os.path.dirname(sys.argv[1]))
+while True:
+    s = socket.socket(socket.AF_UNIX)
+    try: s.connect(os.path.basename(sys.argv[1])); break
+    except OSError: time.sleep(0.02)
+r, w = os.pipe(); s.recv(1); socket.send_fds(s, [b"x"], [w]); s.recv(1); print("READY"); os.read(r, 8)
 """
 KEEPS = TAKES.replace("s.close(); ", "")
 # Nobody else has any of these.
@@ -102,7 +114,9 @@ int main(int n, char **v) { struct sockaddr_un a = {.sun_family = AF_UNIX}; int 
 def _hidden(stage: Stage, kind: str) -> list[str]:
     path = str(stage.dir / "give.sock")
     stage.outsiders.append([stage.python, "-c", HIDES, kind, path])
-    return [*stage.py(KEEPS), path] if kind == "eventfd" else [stage.cc(C_HEAD + MEETS), str(stage.dir)]
+    if kind == "memory":
+        return [stage.cc(C_HEAD + MEETS), str(stage.dir)]
+    return [*stage.py(KEEPS if kind == "eventfd" else GIVES_ITS_PIPE), path]
 
 
 # --- a holder outside that another one there ends -----------------------------------------------------------------------
@@ -137,6 +151,7 @@ SIXTH = (
     Scenario("c-alarm-without-a-handler", "alive", ("idle", "deadlock", "timer"), lambda s: [s.cc(C_HEAD + C_ALARM)], ready=R, needs=CC),
     Scenario("c-own-pipe-without-an-alarm", "hung", ("deadlock",), lambda s: [s.cc(C_HEAD + C_NO_ALARM)], ready=R, needs=CC),
     Scenario("eventfd-of-a-hidden-stranger", "alive", ("unknown", "deadlock"), lambda s: _hidden(s, "eventfd"), ready=R),
+    Scenario("own-pipe-given-to-a-hidden-stranger", "alive", ("unknown", "deadlock"), lambda s: _hidden(s, "pipe"), ready=R),
     Scenario("shared-memory-of-a-hidden-stranger", "alive", ("lock", "deadlock", "unknown"), lambda s: _hidden(s, "memory"), ready=R, needs=CC),
     Scenario("php-alarm-without-a-handler", "alive", ("idle", "deadlock", "timer"), lambda s: s.php(PHP_ALARM), ready=R, needs=PHP),
     Scenario("php-own-pair-without-a-handler", "hung", ("idle", "deadlock"), lambda s: s.php(PHP_OWN_PAIR), ready=R, needs=PHP),

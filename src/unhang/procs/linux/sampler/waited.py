@@ -157,20 +157,21 @@ class Strangers:
         self._holders: dict[str, dict[int, str]] = {}
         self._sharers: dict[int, dict[int, str]] = {}
         self._commons = commons
-        # Those that share a thing which no count of holders tells of, and the Unix sockets over which it may have been
+        self._closed: set[int] = set()  # processes that may not be looked into
+        self._cut = False  # more processes or descriptors than are looked at: one of the others may hold it
+        for pid, process in processes.items():
+            for fd, (reads, writes) in waited_for(process.threads).items():
+                self._ask(pid, fd, process.fds.get(fd, ""), reads, writes)
+        # Those that share a thing of which nothing tells all holders, and the Unix sockets over which it may have been
         # handed to a process that cannot be looked into.
-        sharing = {pid for each in commons.values() for pid in each.inside} | {
+        self._both = {target: _holders_inside(pipes[target]) for target in self._needed}
+        sharing = {pid for each in commons.values() for pid in each.inside}.union(*self._both.values()) | {
             pid
             for pid, process in processes.items()
             if any(process.fds.get(fd) == EVENTFD for fd in waited_for(process.threads))
         }
         self._met = {pid: self._unix_peers(pid) for pid in sharing.intersection(processes)}
         self._unmet = {peer for peers in self._met.values() for peer in peers}
-        self._closed: set[int] = set()  # processes that may not be looked into
-        self._cut = False  # more processes or descriptors than are looked at: one of the others may hold it
-        for pid, process in processes.items():
-            for fd, (reads, writes) in waited_for(process.threads).items():
-                self._ask(pid, fd, process.fds.get(fd, ""), reads, writes)
         if self._needed or self._events or self._peers or self._unmet:
             for pid in keepers.difference(processes):  # whole: what we hold ourselves is no stranger's
                 self._look(pid, MOST_FDS_OURS)
@@ -225,7 +226,9 @@ class Strangers:
         for target in self._needed:
             holders = self._holders.get(target, {})
             ours = not self._keepers.isdisjoint(holders)
-            found[target] = found[target]._replace(outside=self._others(holders), ours=ours, searched=True)
+            handed = UNSEEN if self._both[target] & self._handing() else {}
+            others = self._others(holders | handed)
+            found[target] = found[target]._replace(outside=others, ours=ours, searched=True)
         return found
 
     def processes(self) -> dict[int, ProcessSample]:
@@ -266,11 +269,19 @@ class Strangers:
         It was handed over a Unix socket, of which no process that we see has the other end; or it comes from their
         parent. The first process of the machine gives nothing.
         """
-        from_above = {pid for pid in self._met if self._processes[pid].ppid in self._closed - {1}}
-        return {pid for pid, peers in self._met.items() if peers & self._unmet} | from_above
+        return self._handing() | {pid for pid in self._met if self._processes[pid].ppid in self._closed - {1}}
+
+    def _handing(self) -> set[int]:
+        """The processes that are connected to one that cannot be looked into."""
+        return {pid for pid, peers in self._met.items() if peers & self._unmet}
 
     def _others(self, holders: dict[int, str]) -> tuple[tuple[int, str], ...]:
         return others_of(holders, self._keepers, cut=self._cut)
+
+
+def _holders_inside(pipe: Pipe) -> set[int]:
+    """The processes of a pipe whose two ends the tree has, so that nothing tells whether there is one more."""
+    return {pid for pid, _ in (*pipe.readers, *pipe.writers)} if pipe.readers and pipe.writers else set()
 
 
 def others_of(holders: dict[int, str], keepers: set[int], *, cut: bool) -> tuple[tuple[int, str], ...]:
