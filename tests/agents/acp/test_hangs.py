@@ -134,7 +134,7 @@ def test_a_command_that_is_proved_to_hang_is_ended_before_its_limit_where_that_i
     turn = bench.turn("gemini", "[[shell:bash deadlock.sh]]", *WAITING, *words)
     assert (turn.code, turn.result["timeoutReason"]) == (124, "no_output_timeout")
     found = turn.result["diagnosis"]
-    assert (found["state"], found["cause"]) == ("hung", "deadlock")
+    assert (found["state"], found["cause"]) == ("hung", "deadlock"), found
     assert "bash deadlock.sh" in found["reason"]
     assert turn.result["error"]["idleMs"] < 80_000, "it has not waited for the limit"
     assert turn.steps()["cancel"] is True
