@@ -318,3 +318,17 @@ def test_the_futile_wakeups_of_a_jvm_are_of_the_moment_at_which_its_threads_were
             assert next(counts) == 9, "and they are not read again"
         finally:
             job.kill()
+
+
+def test_a_jvm_whose_thread_runs_is_read_again_a_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr("unhang.procs.linux.sampler.full.runtime_of", lambda *_: JVM)
+    monkeypatch.setattr("unhang.procs.linux.sampler.full._Look._futile", lambda *_: asked.append(1))
+    with subprocess.Popen(["sh", "-c", "echo READY; while :; do :; done"], stdout=subprocess.PIPE) as job:
+        try:
+            assert job.stdout is not None
+            assert job.stdout.readline() == b"READY\n"
+            full(job.pid, include_root=True)
+        finally:
+            job.kill()
+    assert len(asked) == 8, "four times, once before its threads and once after"

@@ -167,11 +167,12 @@ class _Look:
             most = max(1, min(MOST_THREADS, self._threads))
             threads, count = ((), count) if dead else reader.threads(count, most, parts, status)
             runtime, futile = runtime_of(pid, threads), None
-            # Its threads wake to look at monitors, and it counts that: both numbers must be of one moment.
+            # Its threads wake to look at monitors, and it counts that: both numbers must be of one moment, at which
+            # none of them has been counted and does not sleep yet.
             for _ in range(_AT_ONCE if runtime == JVM else 0):
                 futile = self._futile(pid, uid)
                 threads, count = reader.threads(count, most, parts, status)
-                if futile == self._futile(pid, uid):
+                if futile == self._futile(pid, uid) and all(each.state != "R" for each in threads):
                     break
         finally:
             reader.close()
