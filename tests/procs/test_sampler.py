@@ -314,6 +314,7 @@ def test_the_futile_wakeups_of_a_jvm_are_of_the_moment_at_which_its_threads_were
     monkeypatch.setattr("unhang.procs.linux.sampler.full._Look._futile", lambda *_: next(counts))
     with subprocess.Popen(["sleep", "99"]) as job:
         try:
+            until_blocked(job.pid, "clock_nanosleep", "nanosleep")
             assert full(job.pid, include_root=True).processes[job.pid].futile == 2
             assert next(counts) == 9, "and they are not read again"
         finally:
