@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -81,7 +82,8 @@ def test_a_mistake_or_a_question_is_left_to_argparse(name: str, words: list[str]
     assert plain_line.read(load(name), words) is None
 
 
-def test_a_plain_run_loads_no_argparse_and_a_mistake_does() -> None:
+def test_a_plain_run_loads_no_argparse_and_a_mistake_does(tmp_path: Path) -> None:
+    env = os.environ | {"UNHANG_HOME": str(tmp_path)}
     program = """
 import sys
 from unhang.faces.cli.main import run
@@ -89,7 +91,7 @@ code = run(sys.argv[1:])
 sys.exit(code if "argparse" not in sys.modules else 100 + code)
 """
     plain = subprocess.run(
-        [sys.executable, "-I", "-S", "-c", PATH + program, "run", "--quiet", "--", "true"], check=False
+        [sys.executable, "-I", "-S", "-c", PATH + program, "run", "--quiet", "--", "true"], check=False, env=env
     )
     assert plain.returncode == 0
     wrong = subprocess.run([sys.executable, "-I", "-S", "-c", PATH + program, "run", "--liveness", "x"], check=False)
