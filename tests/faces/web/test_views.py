@@ -8,6 +8,7 @@ import os
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Route
 
 from tests.support.jobs import STILL, Jobs, wait_until
 from tests.support.streams import STREAMS, put
@@ -162,6 +163,31 @@ def test_everything_fits_at_any_width(jobs: Jobs, web: WebServer, watched: Watch
     for width in (360, 1280):
         page.set_viewport_size({"width": width, "height": 800})
         assert page.evaluate(FITS) == [], width
+
+
+TOUCH = """
+[...document.querySelectorAll(".ticks .tick")].map((it) => it.getBoundingClientRect()).sort((a, b) => a.left - b.left)
+  .filter((box, at, all) => at && box.left < all[at - 1].right + 4).length
+"""
+
+
+def test_the_times_below_a_timeline_do_not_touch_on_a_phone(jobs: Jobs, web: WebServer, watched: Watched) -> None:
+    job = jobs.begin("--", "true")
+    job.wait()
+    page = watched.page
+
+    def half_a_minute(route: Route) -> None:
+        answer = route.fetch()
+        data = answer.json()
+        route.fulfill(response=answer, json=data | {"toMs": data["fromMs"] + 34_000, "ended": True})
+
+    page.route("**/timeline", half_a_minute)
+    for width, fewest in ((360, 2), (1280, 6)):
+        page.set_viewport_size({"width": width, "height": 800})
+        page.goto(f"{web.origin}/jobs/{job.id}")
+        page.wait_for_selector(".ticks .tick")
+        assert page.evaluate(TOUCH) == 0, width
+        assert page.locator(".ticks .tick").count() >= fewest
 
 
 def test_a_timeline_is_zoomed_an_event_leads_to_its_output_and_lines_are_wrapped(jobs: Jobs, watched: Watched) -> None:

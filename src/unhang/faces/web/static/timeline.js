@@ -96,7 +96,8 @@ export class TimelinePicture {
     parts.push(...this.density(from, to, x));
     parts.push(h("line.base", { x1: 0, x2: WIDE, y1: DENSITY, y2: DENSITY }));
     if (agent) parts.push(...this.agent(lanes, x, to));
-    for (const each of ticks(from, to)) {
+    const times = ticks(from, to, this.picture.clientWidth);
+    for (const each of times) {
       parts.push(h("line.tick", { x1: x(each), x2: x(each), y1: DENSITY + deep, y2: DENSITY + deep + 4 }));
     }
     const marks = data.marks.filter((mark) => inside(mark.atMs, mark.atMs)).map((mark) => {
@@ -105,7 +106,7 @@ export class TimelinePicture {
       return made;
     });
     const svg = h("svg", { viewBox: `0 0 ${WIDE} ${high}`, width: "100%", height: high, preserveAspectRatio: "none", "aria-hidden": "true" }, ...parts);
-    const labels = ticks(from, to).filter((each) => x(each) > 30 && x(each) < WIDE - 30).map((each) => h("span.tick", { style: { left: `${(x(each) / WIDE) * 100}%` } }, moment(each)));
+    const labels = times.filter((each) => x(each) > 30 && x(each) < WIDE - 30).map((each) => h("span.tick", { style: { left: `${(x(each) / WIDE) * 100}%` } }, moment(each)));
     const focused = this.picture.contains(document.activeElement) ? document.activeElement.dataset.seq : undefined;
     replace(this.picture, svg, h("div.marks", {}, marks), h("div.ticks", {}, labels));
     if (focused !== undefined) (this.picture.querySelector(`[data-seq="${focused}"]`) || this.picture).focus();
@@ -170,9 +171,11 @@ function laid(calls) {
   return lanes;
 }
 
-function ticks(from, to) {
+// The times to name below a picture of so many pixels: on a phone fewer, so that they do not touch.
+function ticks(from, to, wide) {
+  const most = wide ? Math.max(2, Math.min(7, Math.floor(wide / 75))) : 7;
   const steps = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 28800, 86400].map((s) => s * 1000);
-  const step = steps.find((each) => (to - from) / each <= 7) || 86400000 * Math.ceil((to - from) / 86400000 / 7);
+  const step = steps.find((each) => (to - from) / each <= most) || 86400000 * Math.ceil((to - from) / 86400000 / most);
   const found = [];
   for (let at = Math.ceil(from / step) * step; at <= to; at += step) found.push(at);
   return found;
