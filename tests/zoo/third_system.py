@@ -300,7 +300,7 @@ def _appended(stage: Stage) -> list[str]:
 
 SLOW_SCENARIOS = (
     Scenario("curl-limit-rate", "alive", ("progress", "network", "timer", "poll"), _limited, settle=1.5, needs=("curl",), never="does nothing"),
-    Scenario("stop-cont-throttle", "alive", ("progress", "busy", "stopped", "timer", "poll"), lambda s: s.py(THROTTLE), ready=R, never="does nothing"),
+    Scenario("stop-cont-throttle", "alive", ("progress", "busy", "stopped", "timer", "poll"), lambda s: s.py(THROTTLE), ready=R, settle=6.0, never="does nothing"),
     Scenario("sh-line-a-second-unseen", "alive", ("progress", "timer", "poll"), lambda _: _sh("echo READY; (while :; do echo line; sleep 1; done) | while read l; do :; done"), ready=R),
     Scenario("tail-follows-a-slow-log", "alive", ("progress", "listening", "poll"), _appended, ready=R),
     Scenario("tail-pid-of-a-stranger", "alive", ("poll", "timer", "idle", "listening"), _stranger, ready=R),
