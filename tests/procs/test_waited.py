@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 import termios
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -112,16 +113,15 @@ def test_where_not_all_can_be_looked_at_one_more_may_hold_an_end_that_we_hold(
             job.kill()
 
 
-@pytest.mark.parametrize("hidden", [True, False])
-@pytest.mark.parametrize("kept", [True, False])
-def test_an_eventfd_may_be_shared_with_a_stranger_that_hides_at_the_other_end_of_a_socket(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hidden: bool, kept: bool
-) -> None:
+@contextlib.contextmanager
+def beside_a_stranger(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shared: str, source: str, *, hidden: bool
+) -> Iterator[tuple[int, int]]:
+    """The pids of a job that blocks in a read and of a stranger that may share what it reads; `hidden`: from us."""
     path = str(tmp_path / "give.sock")
-    takes = KEEPS if kept else KEEPS.replace("print(", "s.close(); print(")
     with (
-        subprocess.Popen([sys.executable, "-c", HIDES, "eventfd", path]) as stranger,
-        subprocess.Popen([sys.executable, "-u", "-c", takes, path], stdout=subprocess.PIPE) as job,
+        subprocess.Popen([sys.executable, "-c", HIDES, shared, path]) as stranger,
+        subprocess.Popen([sys.executable, "-u", "-c", source, path], stdout=subprocess.PIPE) as job,
     ):
         monkeypatch.setattr(
             "unhang.procs.linux.sampler.waited.targets",
@@ -131,38 +131,33 @@ def test_an_eventfd_may_be_shared_with_a_stranger_that_hides_at_the_other_end_of
             assert job.stdout is not None
             assert job.stdout.readline() == b"READY\n"
             until_blocked(job.pid, "read")
-            strangers = full(job.pid, include_root=True).processes[job.pid].strangers
-            expected = {0} if hidden and kept else set() if hidden else {stranger.pid}
-            assert {pid for found in strangers.values() for pid, _ in found} == expected
+            yield job.pid, stranger.pid
         finally:
             job.kill()
             stranger.kill()
+
+
+@pytest.mark.parametrize("hidden", [True, False])
+@pytest.mark.parametrize("kept", [True, False])
+def test_an_eventfd_may_be_shared_with_a_stranger_that_hides_at_the_other_end_of_a_socket(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hidden: bool, kept: bool
+) -> None:
+    takes = KEEPS if kept else KEEPS.replace("print(", "s.close(); print(")
+    with beside_a_stranger(tmp_path, monkeypatch, "eventfd", takes, hidden=hidden) as (job, stranger):
+        strangers = full(job, include_root=True).processes[job].strangers
+        expected = {0} if hidden and kept else set() if hidden else {stranger}
+        assert {pid for found in strangers.values() for pid, _ in found} == expected
 
 
 @pytest.mark.parametrize("hidden", [True, False])
 def test_a_pipe_of_ones_own_may_have_been_given_to_a_stranger_that_hides(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hidden: bool
 ) -> None:
-    path = str(tmp_path / "give.sock")
-    with (
-        subprocess.Popen([sys.executable, "-c", HIDES, "pipe", path]) as stranger,
-        subprocess.Popen([sys.executable, "-u", "-c", GIVES_ITS_PIPE, path], stdout=subprocess.PIPE) as job,
-    ):
-        monkeypatch.setattr(
-            "unhang.procs.linux.sampler.waited.targets",
-            lambda pid, most: None if hidden and pid == stranger.pid else targets(pid, most),
-        )
-        try:
-            assert job.stdout is not None
-            assert job.stdout.readline() == b"READY\n"
-            until_blocked(job.pid, "read")
-            seen = full(job.pid, include_root=True)
-            [fd] = seen.processes[job.pid].threads[0].reads
-            outside = seen.pipes[seen.processes[job.pid].fds[fd]].outside
-            assert [pid for pid, _ in outside] == [0 if hidden else stranger.pid]
-        finally:
-            job.kill()
-            stranger.kill()
+    with beside_a_stranger(tmp_path, monkeypatch, "pipe", GIVES_ITS_PIPE, hidden=hidden) as (job, stranger):
+        seen = full(job, include_root=True)
+        [fd] = seen.processes[job].threads[0].reads
+        outside = seen.pipes[seen.processes[job].fds[fd]].outside
+        assert [pid for pid, _ in outside] == [0 if hidden else stranger]
 
 
 @given(st.sets(st.integers(1, 9)), st.sets(st.integers(1, 9)), st.booleans())
